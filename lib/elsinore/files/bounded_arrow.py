@@ -8,13 +8,15 @@ and the unpacked sizes are checked first.
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import ipc, types
 
-from elsinore.files.read_lines import ReadLimits, open_unpacked, too_large, unreadable
+from elsinore.files.read_lines import ReadLimits, open_unpacked, read_whole, too_large, unreadable
 from elsinore.files.rejection import Reason
 
 #: The first bytes of a file; its batches follow as in a stream.
@@ -24,8 +26,10 @@ _PLAIN = (
     types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_decimal,
     types.is_timestamp, types.is_boolean,
 )  # fmt: skip
-#: Fields of the flatbuffers of a message and of a record batch.
-_HEADER, _BUFFERS, _COMPRESSION = 2, 2, 3
+#: Fields of the flatbuffers of a message, a schema and a record batch.
+_VERSION, _HEADER, _BYTE_ORDER, _BUFFERS, _COMPRESSION = 0, 2, 0, 2, 3
+#: The version of messages, and how a schema calls the order of the bytes of numbers.
+_V5, _BYTE_ORDERS = 4, {"little": 0, "big": 1}
 
 
 def arrow_batches(path: Path, limits: ReadLimits) -> Iterator[pa.Table]:
@@ -42,26 +46,45 @@ def arrow_batches(path: Path, limits: ReadLimits) -> Iterator[pa.Table]:
         ValueError: it is not an Arrow file, or is damaged.
     """
     with open_unpacked(path, limits) as stream:
-        content = stream.read(limits.file_bytes)
-    if not content.startswith(_MAGIC):
+        content = pa.py_buffer(read_whole(path, stream, limits))
+    if content.slice(0, len(_MAGIC)).to_pybytes() != _MAGIC:
         raise ValueError("not an Arrow file")
-    messages = ipc.MessageReader.open_stream(pa.BufferReader(content[len(_MAGIC) :]))
+    # The end of a file, which may be cut off, has the number of its batches.
+    expected = ipc.open_file(content).num_record_batches
+    messages = ipc.MessageReader.open_stream(pa.BufferReader(content.slice(len(_MAGIC))))
     if (first := next(messages, None)) is None:
         raise ValueError("the file has no schema")
+    _require_native(first)
     schema = ipc.read_schema(first)
     for field in schema:
         if not any(is_plain(field.type) for is_plain in _PLAIN):
             problem = f" has a column of the type {str(field.type)[:40]}, which is not read"
             hint = "cast it to a number, a string or a timestamp"
             raise unreadable(path, problem, Reason.BAD_HEADER, hint)
-    size, allowed = 0, limits.decoded(len(content))
-    for message in messages:
+    size, number, allowed = 0, 0, limits.decoded(len(content))
+    for number, message in enumerate(messages, 1):
         size += _unpacked_size(message)
         if size > allowed:
             raise too_large(path, f"unpacks to more than {allowed:,} bytes")
         batch = ipc.read_record_batch(message, schema)
         batch.validate(full=True)
         yield pa.table(batch)
+    if number != expected:
+        raise ValueError(f"the file has {number:,} batches, but its end says {expected:,}")
+
+
+def _require_native(message: ipc.Message) -> None:
+    """Refuse a schema whose batches have numbers in the byte order of other processors.
+
+    Raises:
+        ValueError: it is such a schema, or is damaged.
+    """
+    data = message.metadata.to_pybytes()
+    with _naming_damage():
+        header = _target(data, _field(data, _root(data), _HEADER))
+        order = _short(data, _field(data, header, _BYTE_ORDER))
+    if order != _BYTE_ORDERS[sys.byteorder]:
+        raise ValueError("its numbers have the byte order of other processors")
 
 
 def _unpacked_size(message: ipc.Message) -> int:
@@ -70,11 +93,14 @@ def _unpacked_size(message: ipc.Message) -> int:
     A compressed buffer begins with its unpacked size, which Arrow allocates; -1: not compressed.
 
     Raises:
-        ValueError: the message is damaged.
+        ValueError: the message is damaged, or is of an old version, in which Arrow also finds a
+            compression outside of the record batch.
     """
     data, body = message.metadata.to_pybytes(), message.body
-    try:
-        (root,) = struct.unpack_from("<I", data)
+    with _naming_damage():
+        root = _root(data)
+        if _short(data, _field(data, root, _VERSION)) != _V5:
+            raise ValueError("a message is of an old version of Arrow")
         header = _target(data, _field(data, root, _HEADER))
         at = _target(data, _field(data, header, _BUFFERS))
         (count,) = struct.unpack_from("<I", data, at)
@@ -87,8 +113,24 @@ def _unpacked_size(message: ipc.Message) -> int:
             return sum(length for _, length in sizes)
         prefixes = (struct.unpack_from("<q", body, start)[0] for start, _ in sizes)
         return sum(max(length, size) for (_, length), size in zip(sizes, prefixes, strict=True))
+
+
+@contextmanager
+def _naming_damage() -> Iterator[None]:
+    try:
+        yield
     except (struct.error, TypeError) as error:
         raise ValueError(f"a message is damaged: {error}") from error
+
+
+def _root(data: bytes) -> int:
+    """Return where the table of a message is."""
+    return int(struct.unpack_from("<I", data)[0])
+
+
+def _short(data: bytes, at: int) -> int:
+    """Return the 16-bit integer of a field; 0 if it is missing."""
+    return int(struct.unpack_from("<h", data, at)[0]) if at else 0
 
 
 def _field(data: bytes, table: int, number: int) -> int:

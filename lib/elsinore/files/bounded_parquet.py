@@ -27,6 +27,7 @@ from elsinore.files.parquet_pages import Pages, longest_text, read_pages
 from elsinore.files.read_lines import (
     ReadLimits,
     open_unpacked,
+    read_whole,
     require_few_columns,
     too_large,
     unreadable,
@@ -105,9 +106,7 @@ def _opened(path: Path, limits: ReadLimits) -> Iterator[_BoundedFile]:
         # A packed file, or a pipe.
         is_packed = path.suffix.lower() in PACKED
         if is_packed or not stream.seekable():
-            content = stream.read(limits.file_bytes + 1)
-            if len(content) > limits.file_bytes:
-                raise too_large(path, f"exceeds {limits.file_bytes} bytes")
+            content = read_whole(path, stream, limits)
             size = path.stat().st_size if is_packed else len(content)
             source = pa.BufferReader(content)
         else:

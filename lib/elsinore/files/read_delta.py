@@ -36,6 +36,7 @@ from elsinore.files.read_parquet import columns_read, typed_rows
 from elsinore.files.records import field_paths
 from elsinore.files.rejection import Reason, printable
 from elsinore.files.type_records import Decoded
+from elsinore.files.typed import is_instant
 from elsinore.places import is_here, local_copy, scheme, state
 from elsinore.safe_files import open_file
 from elsinore.wording import command, visible
@@ -267,7 +268,8 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
         masks = _masks(opened, table)
     names = [f"partition.{name}" for name in partitions]
     found = []
-    for row in added.select(["modification_time", "path", *names]).to_pylist():
+    plain = pa.table(list(map(_plainly, added.columns)), added.column_names)
+    for row in plain.select(["modification_time", "path", *names]).to_pylist():
         relative = unquote(row["path"])
         path = table.path / relative
         _require_inside(relative, table)
@@ -279,6 +281,14 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
         problem = f"the Delta table {table} marks rows as deleted in files that it does not list"
         raise DataError(f"{problem}: {sorted(masks)[0]}", hint=_export(table))
     return [file for _, _, file in sorted(found, key=lambda each: each[:2])]
+
+
+def _plainly(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with numbers for instants: Python has only those of the years 1 to 9999."""
+    of = column.type
+    return (
+        column.cast(pa.int32() if types.is_date32(of) else pa.int64()) if is_instant(of) else column
+    )
 
 
 def _kept(mask: pa.BooleanArray | None, at: int, count: int) -> pa.BooleanArray | None:
@@ -359,7 +369,14 @@ def _as_declared(stored: pa.Array | None, column: pa.Field, count: int) -> pa.Ar
     if types.is_struct(kind) and types.is_struct(stored.type):
         inside = dict(zip(stored.type.names, stored.flatten(), strict=True))
         parts = [_as_declared(inside.get(_physical_name(f)), f, count) for f in kind]
-        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=stored.is_null())
+        fields = [field.with_type(part.type) for field, part in zip(kind, parts, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=stored.is_null())
     if stored.type == kind or types.is_nested(kind):  # no attribute is read from a list or map
         return stored
-    return pc.cast(stored, kind, safe=not types.is_timestamp(kind))  # nanoseconds are cut off
+    if is_instant(stored.type) and types.is_timestamp(kind) and not _is_nanoseconds(stored.type):
+        return stored  # in microseconds it can be too large for 64 bits: then its row is rejected
+    return pc.cast(stored, kind, safe=not _is_nanoseconds(stored.type))  # nanoseconds are cut off
+
+
+def _is_nanoseconds(of: pa.DataType) -> bool:
+    return types.is_timestamp(of) and of.unit == "ns"

@@ -249,6 +249,22 @@ def open_unpacked(path: Path, limits: ReadLimits) -> Iterator[BinaryIO]:
         raise unreadable(path, problem, Reason.CORRUPT_FILE, "export the file again") from error
 
 
+def read_whole(path: Path, stream: BinaryIO, limits: ReadLimits) -> bytearray:
+    """Return the rest of a stream, read in pieces.
+
+    `read` with a size allocates that size first, whatever the stream holds: 4 GiB here.
+
+    Raises:
+        UnreadableFile: it is too large.
+    """
+    content = bytearray()
+    while piece := stream.read(_BLOCK):
+        content += piece
+        if len(content) > limits.file_bytes:
+            raise too_large(path, f"exceeds {limits.file_bytes} bytes")
+    return content
+
+
 def _unpacked(path: Path, file: BinaryIO) -> BinaryIO:
     if path.suffix.lower() == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +17,7 @@ from pyarrow import ipc
 
 from elsinore.cli import diff
 from elsinore.cli.main import run_command
+from elsinore.files import bounded_arrow
 
 SCHEMA = """
 stream: s
@@ -322,6 +324,61 @@ def test_a_compressed_batch_is_not_unpacked_before_its_size_is_checked(
     path.write_bytes(before + (1 << 40).to_bytes(8, "little") + after)
     assert run_command(["diff", str(path), str(path)]) == 1
     assert "large.arrow unpacks to more than 67,108,864 bytes" in capsys.readouterr().err
+
+
+def test_compression_of_old_arrow_files_is_not_unpacked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Arrow 0.17 named the compression in the metadata of a message, and Arrow still unpacks it.
+    zeros = b"\0" * (1 << 28)
+    packed = struct.pack("<q", len(zeros)) + pa.compress(zeros, "zstd", asbytes=True)
+    packed += b"\0" * (-len(packed) % 8)
+    longs = pa.array(np.frombuffer(packed, np.int64))
+    batch = _results(len(longs), n=longs)
+    options = ipc.IpcWriteOptions(metadata_version=ipc.MetadataVersion.V4)
+    path = tmp_path / "old.arrow"
+    with ipc.new_file(path, batch.schema, options=options) as writer:
+        writer.write_batch(batch, custom_metadata={"ARROW:experimental_compression": "zstd"})
+    before = pa.default_memory_pool().max_memory()
+    assert run_command(["diff", str(path), str(path)]) == 2
+    assert "old.arrow has no results of `elsinore run`" in capsys.readouterr().err
+    assert pa.default_memory_pool().max_memory() < before + len(zeros)
+
+
+def test_numbers_in_the_byte_order_of_other_processors_are_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _write(tmp_path / "turned.arrow", _results(2))
+    assert run_command(["diff", str(path), str(path)]) == 0
+    content = bytearray(path.read_bytes())
+    # The schema's table begins with the distance to its list of fields, whose first entry is 0.
+    at = 16
+    (root,) = struct.unpack_from("<I", content, at)
+    header = bounded_arrow._field(bytes(content[at:]), root, bounded_arrow._HEADER)
+    table = header + struct.unpack_from("<I", content, at + header)[0]
+    slot = table - struct.unpack_from("<i", content, at + table)[0] + 4
+    assert struct.unpack_from("<H", content, at + slot) == (0,), "the default, little-endian"
+    one = next(n for n in range(4, 2_000, 2) if content[at + table + n :][:2] == b"\1\0")
+    struct.pack_into("<H", content, at + slot, one)
+    path.write_bytes(content)
+    assert run_command(["diff", str(path), str(path)]) == 2
+    assert "turned.arrow has no results of `elsinore run`" in capsys.readouterr().err
+
+
+def test_an_arrow_file_that_is_cut_off_between_batches_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, batch = tmp_path / "cut.arrow", _results(4)
+    with ipc.new_file(path, batch.schema) as writer:
+        writer.write_batch(batch.slice(0, 2))
+        writer.write_batch(batch.slice(2))
+    content = path.read_bytes()
+    *_, last, end = (found.start() for found in re.finditer(b"\xff{4}", content))
+    mark = content[end : end + 8]
+    for damaged in (content[:last], content[:last] + mark, content[:last] + mark + content[last:]):
+        path.write_bytes(damaged)
+        assert run_command(["diff", str(path), str(path)]) == 2
+        assert "cut.arrow has no results of `elsinore run`" in capsys.readouterr().err
 
 
 def test_a_damaged_arrow_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

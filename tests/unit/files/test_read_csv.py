@@ -68,6 +68,11 @@ def test_rows_become_what_json_lines_become(
     assert set(decoded.events["file"].to_pylist()) == {str(path)}
 
 
+def test_a_bom_after_the_header_is_a_part_of_its_value_in_every_line(tmp_path: Path) -> None:
+    lines = [row(id="\ufeffa"), row(id="\ufeffb"), row(id="c")]
+    assert rows(tmp_path, *lines).events["event_id"].to_pylist() == ["\ufeffa", "\ufeffb", "c"]
+
+
 @pytest.mark.parametrize(
     ("column", "text", "expected"),
     [

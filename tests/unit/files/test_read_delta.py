@@ -168,6 +168,48 @@ types: {A: {uid: {type: string, nullable: true}, day: timestamp, n: {type: long,
     assert found == {"a b/ü=1": (first, 1), None: (second, None), "x": (second, 3)}
 
 
+def test_partitions_before_and_after_the_years_of_python(tmp_path: Path) -> None:
+    schema = SCHEMA.replace("{uid: long}", "{uid: long, at: {type: timestamp, nullable: true}}")
+    for kind, far in ((pa.date32(), "+20000-01-01"), (pa.timestamp("us"), "0000-01-01 00:00:00")):
+        table = put(
+            tmp_path / str(kind.bit_width), rows(2, at=pa.array([0, 0], kind)), partition_by=["at"]
+        )
+        put(table, rows(1, uid=2, at=pa.array([1], kind)), partition_by=["at"])
+        commit = table / "_delta_log" / f"{0:020}.json"
+        lines = [json.loads(line) for line in commit.read_text().splitlines()]
+        for line in lines:
+            if "add" in line:
+                line["add"]["partitionValues"]["at"] = far
+        commit.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        events, report = read_events([table], read_schema(schema), max_error_rate=0.7)
+        assert events.table["uid"].to_pylist() == [2]
+        reasons = report.rejected["reason"].to_pylist()
+        assert reasons == ["at: the time is not in the years 1 to 9999"] * 2
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_times_that_are_too_large_in_microseconds_are_rejected(
+    tmp_path: Path, inside: bool
+) -> None:
+    name, kind = "s.at" if inside else "at", pa.timestamp("us", "UTC")
+
+    def told(of: pa.DataType, values: list[int]) -> dict[str, pa.Array]:
+        column = pa.array(values, of)
+        return {"s": pa.StructArray.from_arrays([column], ["at"])} if inside else {"at": column}
+
+    table = put(tmp_path / "d", rows(3, **told(kind, [0, 0, 0])))
+    [file] = table.glob("*.parquet")
+    # In microseconds, the first two would wrap around to times around 1970.
+    far = told(pa.timestamp("ms", "UTC"), [2**63 - 1, -(2**63), 1_700_000_000_000])
+    pq.write_table(rows(3, **far), file)
+    declared = f"{{uid: long, at: {{type: timestamp, field: {name}}}}}"
+    schema = read_schema(SCHEMA.replace("{uid: long}", declared))
+    events, report = read_events([table], schema, max_error_rate=0.7)
+    assert events.table["at"].cast(pa.int64()).to_pylist() == [BASE]
+    reasons = report.rejected["reason"].to_pylist()
+    assert reasons == ["at: the time is not in the years 1 to 9999"] * 2
+
+
 def test_columns_that_files_are_older_than(tmp_path: Path) -> None:
     path = put(tmp_path / "d", rows(1))
     extra = pa.array(["x", "y"])

@@ -58,6 +58,12 @@ def test_a_packed_file_and_an_empty_one(tmp_path: Path) -> None:
     packed = tmp_path / "e.parquet.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert read(packed).events.num_rows == 1
+    tracemalloc.start()
+    try:
+        assert read(packed).events.num_rows == 1
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20, "not the largest size of a file"
+    finally:
+        tracemalloc.stop()
     pq.write_table(pq.read_table(path).slice(0, 0), path)
     assert read(path).lines == 0
 
