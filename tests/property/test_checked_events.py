@@ -40,8 +40,8 @@ def spared(case: RandomCase) -> int:
         assert values_of(two_step(query, some, windows=[window])) == values_of(rows), (
             case.described()
         )
-        bounds = query.window.bounds(window)
-        number += len(events.between(bounds.start, bounds.end)) - len(some)
+        bounds, back, ahead = query.window.bounds(window), query.window.back, query.window.ahead
+        number += len(events.between(bounds.start - back, bounds.end + ahead)) - len(some)
         for row in rows:
             own = needed(case, group_text(row.group), window)
             there = [r for r in two_step(query, own, windows=[window]) if r.group == row.group]

@@ -88,7 +88,7 @@ TOGETHER = {
 def test_what_seldom_stands_together(name: str) -> None:
     texts = (f"QUERY q{n} RETURN {text};" for n, text in enumerate(TOGETHER[name]))
     workload, tally = read_workload("".join(texts), SCHEMA), Counter[str]()
-    for n in range(draws(40, 200)):
+    for n in range(draws(50, 200)):
         case = RandomCase(f"{name}:{n}", workload, random_workload(f"short:{n}").rows)
         judge_workload(case, tally)
     assert tally["hamlet, always: sets"] > 0

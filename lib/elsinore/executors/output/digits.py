@@ -46,11 +46,11 @@ def _columns(run: BoundQuery, query: BoundQuery, rows: PartialRows) -> tuple[Sta
     states: dict[Accumulator, Any] = {
         each: next(columns) for kind in accumulators_of(run).columns for each in kind
     }
-    wanted, shares = accumulators_of(query), dict(run.shares)
+    wanted, shares, lists = accumulators_of(query), dict(run.shares), tuple(columns)
     exact = (
         ExactSums.of_parts(
             [(states[share.of], share.factor, share.shift) for share in shares[each]], len(rows)
         )
         for each in wanted.exact
     )
-    return (*(states[each] for kind in wanted.columns for each in kind), *exact)
+    return (*(states[each] for kind in wanted.columns for each in kind), *exact, *lists)
