@@ -62,7 +62,8 @@ def arrow_batches(path: Path, limits: ReadLimits) -> Iterator[pa.Table]:
             hint = "cast it to a number, a string or a timestamp"
             raise unreadable(path, problem, Reason.BAD_HEADER, hint)
     size, number, allowed = 0, 0, limits.decoded(len(content))
-    for number, message in enumerate(messages, 1):
+    for message in messages:
+        number += 1
         size += _unpacked_size(message)
         if size > allowed:
             raise too_large(path, f"unpacks to more than {allowed:,} bytes")
