@@ -68,8 +68,8 @@ def test_new_words_are_names() -> None:
         query = bound_query(text, schema)
         assert query.value_names == (word, "per")
         assert query.window.span == Span(5, by_first=True)
-    [query] = parse_workload("QUERY span RETURN COUNT(*) PATTERN SEQ(A SPAN, B per) SPAN 5 PER 7;")
-    assert query.name == "span"
+    [named] = parse_workload("QUERY span RETURN COUNT(*) PATTERN SEQ(A SPAN, B per) SPAN 5 PER 7;")
+    assert named.name == "span"
 
 
 def test_a_parameter_is_a_length() -> None:
