@@ -284,7 +284,7 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
 
 
 def _plainly(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with numbers instead of timestamps, which can exceed the years of Python."""
+    """Return a column with numbers for instants: Python has only the years 1 to 9999."""
     of = column.type
     return (
         column.cast(pa.int32() if types.is_date32(of) else pa.int64()) if is_instant(of) else column
