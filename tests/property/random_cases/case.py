@@ -8,8 +8,9 @@ from operator import itemgetter
 
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
+from elsinore.executors.aggregates import exceeds_64_bits
 from elsinore.query.bind_query import bind_query
-from elsinore.query.bound import BoundQuery, Workload
+from elsinore.query.bound import PERCENTILES, BoundQuery, Workload
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_item, print_output, print_pattern
 from elsinore.query.syntax import (
@@ -237,6 +238,11 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
         return None
     if participation_refusals(bound) and dice.chance(0.97):
         return None  # otherwise greta would refuse most queries with EACH
+    if any(
+        item.function in PERCENTILES and exceeds_64_bits(item.attribute)
+        for item in bound.aggregates
+    ):
+        return None  # it fails if a value exceeds 64 bits
     measured = any(item.measure is not None for item in bound.aggregates)
     if measured and dice.chance(0.7) and greta_refusals(bound):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from hypothesis import strategies as st
 
 import elsinore.executors.output.wire as wire
 from elsinore.errors import QueryError
+from elsinore.events import EventTable
 from elsinore.executors.aggregates import participation_query
+from elsinore.executors.output.finish import finish
 from elsinore.executors.output.partial_rows import PartialRows, merge
 from elsinore.executors.output.value_lists import ValueLists
 from elsinore.executors.output.wire import Place, from_arrow, to_arrow
+from elsinore.executors.plan import RuntimePlan
 from elsinore.numbers.exact_columns import Integers
 from elsinore.query.load_workload import read_workload
 from tests.golden_cases import stream_schema
@@ -110,6 +114,17 @@ def test_too_many_values_are_an_error_that_names_the_query(monkeypatch: pytest.M
     table = to_arrow([part([[1, 5]], [[0.5, 1.5]], [0])], PLACES)
     with pytest.raises(QueryError, match="query q: more than 20,000,000 events or values"):
         from_arrow(table, {Place(3): QUERY})
+
+
+@pytest.mark.parametrize("function", ["MEDIAN(EACH A.x * A.x)", "PERCENTILE(EACH A.x * A.x, 0.5)"])
+def test_values_beyond_64_bits_are_an_error_with_a_fix(function: str) -> None:
+    schema = stream_schema({"A": {"x": "long"}})
+    workload = read_workload(f"QUERY q RETURN {function} PATTERN A+ WITHIN 10;", schema)
+    events = [EventTable.of(schema, [("A", 1, {"x": x})]) for x in (3 * 10**9, 4 * 10**9)]
+    fits, exceeds = (RuntimePlan.of(workload.queries).run(each) for each in events)
+    assert finish(workload, [*chain.from_iterable(fits)])[0].values[0][1] == 9 * 10**18
+    with pytest.raises(QueryError, match=r"exceeds 64 bits \(compute with doubles, as in"):
+        list(exceeds)
 
 
 def test_columns_obey_their_laws() -> None:
