@@ -13,7 +13,7 @@ import pytest
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
-from elsinore.executors.aggregates import DigitQuery, accumulators_of
+from elsinore.executors.aggregates import DigitQuery, Weight, accumulators_of
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.input import digits
 from elsinore.executors.input.columns import EventColumns
@@ -236,3 +236,53 @@ def test_extremes_of_any_size() -> None:
     assert to_python(both.integers).tolist() == [3, 3, 3, 2**70, 3]
     nothing = found.times(from_python([0, 1, 1, 1, 0]))
     assert nothing.known.tolist() == [False, True, False, True, False]
+
+
+@pytest.mark.parametrize(("factors", "is_refused"), [(56, False), (57, True), (600, True)])
+@pytest.mark.parametrize("returned", ["VARIANCE({})", "VARIANCE(EACH {})", "VARIANCE(TOTAL({}))"])
+def test_squares_of_integers_with_many_factors_are_exact_or_refused(
+    returned: str, factors: int, is_refused: bool
+) -> None:
+    """Sums of products of 135 digits and more exceeded 64 bits, and 1,350 digits took minutes."""
+    query = query_of(returned.format(product("A.x", factors)) + " AS s")
+    if "TOTAL" in returned:
+        (query, *_) = measure_queries([query])
+    values = [2**63 - 1, -(2**63) + 1, 5]
+    columns = EventColumns.of(events_of("x", values))
+    if is_refused:
+        with pytest.raises(QueryError, match="because values are too large"):
+            in_digits(query, columns)
+        return
+    for exact in accumulators_of(query).exact if "TOTAL" not in returned else ():
+        if exact.weight is Weight.SQUARE:
+            total = dict(in_digits(query, columns).shares)[exact]  # type: ignore[attr-defined]
+            held = sum(
+                int(digit_weights(share.of, columns).astype(object).sum()) * 2**share.shift
+                for share in total
+            )
+            assert held == sum(value ** (2 * factors) for value in values)
+
+
+def product(name: str, factors: int) -> str:
+    """A product of equal factors with few levels."""
+    if factors == 1:
+        return name
+    return f"({product(name, factors // 2)} * {product(name, factors - factors // 2)})"
+
+
+def test_columns_of_digits_end_at_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were counted only when all of them were in memory."""
+    made: list[int] = []
+    digit = digits._Amounts.digit
+
+    def counted(amounts: digits._Amounts, first: int, width: int) -> np.ndarray:
+        made.append(first)
+        return digit(amounts, first, width)
+
+    monkeypatch.setattr(digits._Amounts, "digit", counted)
+    monkeypatch.setattr(digits, "MOST_NUMBERS", 40 * 3)
+    monkeypatch.setattr(digits, "FEW", 4)
+    values = [2.0**n for n in range(-1000, 1000, 50)]
+    with pytest.raises(QueryError, match="exact sums"):
+        in_digits(query_of("VARIANCE(A.y) AS s"), EventColumns.of(events_of("y", values)))
+    assert len(made) < 20

@@ -172,8 +172,8 @@ def _periods(
     sizes = np.diff(offsets)
     held = np.flatnonzero(sizes)
     first, last = times[offsets[held]], times[offsets[held + 1] - 1]
-    counts = last // window.within - first // window.within + 1
-    size = int(np.minimum(counts, sizes[held]).sum())
+    further = last // window.within - first // window.within  # one more can exceed 64 bits
+    size = int((np.minimum(further, sizes[held] - 1) + 1).sum())
     require_few_windows(query, size)
     sign = -1 if window.span.by_first else 1
     return size, Periods(window.span.length, window.within, sign, *window.owned(owned))

@@ -42,6 +42,9 @@ from elsinore.query.bound import (
 #: Maximum bits of a single digit; of each of several digits, whose sums should rarely exceed 64
 #: bits; and of digits of numbers to be squared, because sums of their products fit 64 bits.
 _ALONE, _WIDTH, _SQUARED = 62, 48, 28
+#: Maximum number of digits of a number to be squared: a digit of its square is a sum of as many
+#: products of two digits, which must fit 64 bits.
+_MOST_SQUARED = 1 << (63 - 2 * _SQUARED)
 #: Powers of two are multiples of this, so that the tables of one stream mostly have the same ones.
 _STEP = 32
 #: Numbers per event that are always allowed, and the maximum numbers of all events beyond them (8
@@ -77,6 +80,8 @@ class _Amounts:
         found = np.zeros(self.negative.size, np.uint64)
         for number, shift in self.parts:
             down = first - shift
+            if down.size == 1 and (down > 63 or -down >= width):
+                continue  # integers with many parts have few of them in a digit
             right = np.clip(down, 0, 63).astype(np.uint64)
             left = np.clip(-down, 0, 63).astype(np.uint64)
             bits = (number >> right) << left
@@ -162,11 +167,15 @@ def _columns_of(
     else:
         width = _width(bits, _SQUARED if squares else _ALONE if bits <= _ALONE else _WIDTH)
         scale = 2 * amounts.scale if squares else amounts.scale
-    digits = {}
-    for number in range(-(-bits // width) if bits > 0 else 0):
+    count = -(-bits // width) if bits > 0 else 0
+    if squares and count > _MOST_SQUARED:
+        raise _TooManyNumbersError(count)
+    digits: dict[int, np.ndarray] = {}
+    for number in range(count):
         part = amounts.digit(number * width, width)
         if part.any():
             digits[number] = part
+            _require_room(digits)
     if squares:
         return _Columns(width, scale, _squared(digits))
     signed = {n: np.where(amounts.negative, -part, part) for n, part in digits.items()}
@@ -205,7 +214,23 @@ def _squared(digits: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
                 product = left * right * (1 if one == other else 2)
                 if product.any():
                     found[one + other] = found.get(one + other, 0) + product
+                    _require_room(found)
     return found
+
+
+class _TooManyNumbersError(Exception):
+    """Exact sums need more numbers per event than there is room for."""
+
+    def __init__(self, numbers: int) -> None:
+        super().__init__(numbers)
+        self.numbers = numbers
+
+
+def _require_room(digits: Mapping[int, np.ndarray]) -> None:
+    """Raise `_TooManyNumbersError` before the columns of digits take more than their share."""
+    size = next(iter(digits.values())).size
+    if len(digits) > FEW and len(digits) * size > MOST_NUMBERS:
+        raise _TooManyNumbersError(len(digits))
 
 
 def _cached(
@@ -298,7 +323,10 @@ def _in_digits(own: Accumulator, factor: int, columns: EventColumns) -> Iterator
     """Yield the digits of a sum, narrow enough to be multiplied by each other."""
     amounts = _amounts(own.attribute, own.weight, columns)
     first = Digit(own.weight, 0, _width(amounts.bits, _SQUARED), amounts.scale)
-    for number in sorted(_cached(own.attribute, own.weight, columns, first).columns):
+    found = _cached(own.attribute, own.weight, columns, first).columns
+    if len(found) > _MOST_SQUARED:  # each is multiplied by each
+        raise _TooManyNumbersError(len(found) ** 2)
+    for number in sorted(found):
         digit = replace(first, number=number)
         yield Share(replace(own, weight=Weight.DIGIT, digit=digit), factor, digit.shift)
 
@@ -333,7 +361,10 @@ def in_digits(query: BoundQuery, columns: EventColumns) -> BoundQuery:
     exact = accumulators_of(query).exact
     if not exact:
         return query
-    shares = tuple((each, _shares_of(each, columns)) for each in exact)
+    try:
+        shares = tuple((each, _shares_of(each, columns)) for each in exact)
+    except _TooManyNumbersError as error:
+        raise _too_many(query, error.numbers) from error
     _require_few(query, len({share.of for _, own in shares for share in own}), columns)
     made = _variants(query).made
     if shares not in made:
@@ -344,9 +375,13 @@ def in_digits(query: BoundQuery, columns: EventColumns) -> BoundQuery:
 def _require_few(query: BoundQuery, numbers: int, columns: EventColumns) -> None:
     """Refuse a query whose exact sums need too many numbers per event."""
     if numbers > FEW and numbers * columns.times.size > MOST_NUMBERS:
-        message = (
-            f"query {asked_name(query.name)}: exact sums for STDDEV and VARIANCE need {numbers:,} "
-            "numbers per event, because values differ too much in size"
-        )
-        hint = "round the values, as in STDDEV(round(V.price, 6))"
-        raise QueryError.of([Diagnostic(message, query.at, hint)])
+        raise _too_many(query, numbers)
+
+
+def _too_many(query: BoundQuery, numbers: int) -> QueryError:
+    message = (
+        f"query {asked_name(query.name)}: exact sums for STDDEV and VARIANCE need {numbers:,} "
+        "numbers per event or more, because values are too large or differ too much in size"
+    )
+    hint = "round the values, as in STDDEV(round(V.price, 6)), or compute with doubles"
+    return QueryError.of([Diagnostic(message, query.at, hint)])
