@@ -58,6 +58,7 @@ CODE = [
     ("values of these rows", (row_bound.MOST_VALUES,)),
     ("cells of results", (wide.MOST_CELLS,)),
     ("numbers for exact sums", (digits.MOST_NUMBERS,)),
+    ("integer whose square", (digits.MOST_SQUARED_BITS,)),
     ("events and values", (participation.MOST_LISTED,)),
     ("steps", (choices.BUDGET,)),
     ("record", (DEFAULT_LIMITS.line_bytes, DEFAULT_LIMITS.kept_bytes)),

@@ -13,6 +13,7 @@ _FITTING = 63
 def fits_64_bits(expression: BoundExpression) -> bool:
     """Return whether all values of an expression of integers fit 64 bits.
 
+    >>> from elsinore.catalog.stream import AttributeType
     >>> x = Applied("length", (Constant("text", AttributeType.STRING),), AttributeType.LONG)
     >>> fits_64_bits(Applied("*", (x, x, x), AttributeType.LONG))
     True

@@ -45,6 +45,8 @@ _ALONE, _WIDTH, _SQUARED = 62, 48, 28
 #: Maximum number of digits of a number to be squared: a digit of its square is a sum of as many
 #: products of two digits, which must fit 64 bits.
 _MOST_SQUARED = 1 << (63 - 2 * _SQUARED)
+#: Maximum bits of an integer to be squared.
+MOST_SQUARED_BITS = _MOST_SQUARED * _SQUARED
 #: Powers of two are multiples of this, so that the tables of one stream mostly have the same ones.
 _STEP = 32
 #: Numbers per event that are always allowed, and the maximum numbers of all events beyond them (8
