@@ -29,6 +29,7 @@ from elsinore.query.syntax import ANY, Conjunction, EventPattern, event_patterns
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.support import greta_refusals
+from elsinore.windows import Window
 
 #: Columns that the titles of lines take.
 _MARGIN = 13
@@ -147,12 +148,7 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
     refusals, whole = greta_refusals(query), query_of_step(query, None)
     executors = [name for name, refused in REFUSALS.items() if not refused(query)]
     parts = [] if refusals else template_parts(whole)
-    aliases, window = query.aliases, query.window
-    lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
-    words = lengths
-    if window.span is not None:
-        lengths["span"] = window.span.length
-        words = {"span": window.span.length, "period": window.within}
+    aliases = query.aliases
     return {
         "query": query.name,
         "fingerprint": query.fingerprint,
@@ -189,10 +185,7 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         "having": print_output(query.source.having) if query.source.having else None,
         "additive": [output.name for output in query.outputs if output.additive],
         "adds_up_over": _adds_up_over(query),
-        **lengths,
-        "window": ", ".join(
-            f"{name} {print_length(n, calendar=calendar)}" for name, n in words.items()
-        ),
+        **_window(query.window, calendar=calendar),
         "window_notes": _window_notes(query, calendar=calendar),
         "semantics": str(query.semantics),
         "notes": _notes(query),
@@ -205,6 +198,17 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         ],
         "hints": [hint] if (hint := repeats_hint(query)) else [],
     }
+
+
+def _window(window: Window, *, calendar: bool) -> dict[str, Any]:
+    """Return the lengths of windows, or of a span and its periods, and the same as text."""
+    lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
+    shown = lengths
+    if window.span is not None:
+        lengths = lengths | {"span": window.span.length}
+        shown = {"span": window.span.length, "period": window.within}
+    words = (f"{name} {print_length(n, calendar=calendar)}" for name, n in shown.items())
+    return {**lengths, "window": ", ".join(words)}
 
 
 def _unused_nots(query: BoundQuery) -> list[str]:
