@@ -231,7 +231,8 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
     query = with_span(Dice(f"span of {name}, {print_pattern(query.pattern)}", aim), query)
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
     if not isinstance(shape.pattern, Conjunction):
-        query = _with_steps(Dice(f"steps of {name}", dice.aim), query)
+        steps = Dice(f"steps of {name}, {print_pattern(query.pattern)}", dice.aim)
+        query = _with_steps(steps, query)
     try:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT
