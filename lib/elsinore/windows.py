@@ -37,7 +37,7 @@ class Span:
         length: the longest time from the first to the last event of a trend, in microseconds (or
             ticks). It is at least 1; both ends are included.
         by_first: whether the first event decides on the period of a trend, not the last one.
-        looks_ahead: whether a NOT after the last event can forbid a trend.
+        looks_ahead: whether a NOT, or a NOT inside of one, looks at events after the last event.
     """
 
     length: int

@@ -263,18 +263,24 @@ def neighbours(pattern: syntax.Pattern) -> frozenset[tuple[str, str]]:
     return frozenset((p[0], e[0]) for p, e in _neighbors(pattern))
 
 
-def reaches_edges(pattern: syntax.Pattern) -> tuple[bool, bool]:
-    """Return whether a NOT before the first, and one after the last event can forbid a match.
+def reaches_end(pattern: syntax.Pattern) -> bool:
+    """Return whether a NOT reaches to the end of the window.
+
+    That is a NOT after the last event of a match, be it of a trend or of another NOT.
 
     >>> from elsinore.query.syntax import EventPattern as E, Negation, Sequence
-    >>> reaches_edges(Sequence((Negation(E("A", "A")), E("B", "B"))))
-    (True, False)
+    >>> reaches_end(Sequence((E("A", "A"), Negation(E("B", "B")))))
+    True
     """
-    found = automaton(_looped(pattern), Places(lambda event: 0), lambda negation: 0)
-    first, last = (
-        any(way for ways in ends.values() for way in ways) for ends in (found.first, found.last)
-    )
-    return first, last
+    found: list[Automaton] = []
+
+    def enter(part: syntax.Pattern) -> int:
+        body = part.body if isinstance(part, syntax.Negation) else _looped(part)
+        found.append(automaton(body, Places(lambda event: 0), enter))
+        return 0
+
+    enter(pattern)
+    return any(way for one in found for ways in one.last.values() for way in ways)
 
 
 def _neighbors(pattern: syntax.Pattern) -> frozenset[tuple[Leaf, Leaf]]:

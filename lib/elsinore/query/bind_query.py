@@ -13,7 +13,7 @@ from elsinore import zones
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
-from elsinore.query.automaton import reaches_edges
+from elsinore.query.automaton import reaches_end
 from elsinore.query.bind_events import bind_group
 from elsinore.query.bind_expression import bind_all, bind_condition, unit_length
 from elsinore.query.bind_returns import Outputs, bind_outputs
@@ -335,7 +335,7 @@ def _bind_span(scope: Scope, query: syntax.Query, span: syntax.Span) -> Window:
     clauses = [("SPAN", span.length), ("PER", span.period)]
     length, period = bind_all(clauses, lambda clause: _ticks(scope, *clause))
     # The parts of a sequence that steps count are followed by no NOT.
-    looks_ahead = scope.well_shaped and not query.steps and reaches_edges(scope.pattern)[1]
+    looks_ahead = scope.well_shaped and not query.steps and reaches_end(scope.pattern)
     return Window(period, period, Span(length, span.by_first, looks_ahead))
 
 

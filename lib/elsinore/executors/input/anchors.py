@@ -89,8 +89,9 @@ def _ends(template: Template, number: int) -> bool:
 def _rule(query: BoundQuery, template: Template, owned: Interval | None) -> Rule:
     window = query.window
     assert window.span is not None
+    # Also of states inside of NOT: a NOT there can reach to a bound of the window, too.
     before, after = (
-        any(floors.get(number) is not None for number in template.trend_states for floors in each)
+        any(floor is not None for floors in each for floor in floors.values())
         for each in ((template.starts, template.bars), (template.ends,))
     )
     if before and after:
