@@ -37,6 +37,7 @@ STATED_REASONS: dict[str, re.Pattern[str]] = {
     "a key of events within NOT that no trend has, past an event without it": re.compile(
         r"is a key of some events under a NOT, but not of a trend"
     ),
+    "too many copies of quantified parts": re.compile(r"quantifiers have more than .* copies"),
     "too many states for a measure": re.compile(r"its measures need too many states"),
     "the group of a trend depends on its match": re.compile(
         r"the group of a trend can depend on how it is matched"
