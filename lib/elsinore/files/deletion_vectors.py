@@ -80,6 +80,25 @@ def deletion_masks(table: LakeTable, snapshot: Path, version: int) -> pa.Table:
             raise DataError(problem, hint=_purge(table), file=str(table.path)) from error
 
 
+def has_vectors(snapshot: Path) -> bool:
+    """Return whether a commit or checkpoint of a log has a deletion vector."""
+    return any(True for _ in _locations(snapshot))
+
+
+def removed_paths(snapshot: Path, version: int) -> Iterator[str]:
+    """Yield the paths of data files that a log removes up to a version, as they are written."""
+    for path in _of_log(snapshot):
+        number = path.name.partition(".")[0]
+        if number.isdecimal() and int(number) > version:
+            continue
+        if path.suffix == ".json":
+            actions = _actions(path, b"remove")
+            found = _inside(_inside(actions, "remove"), "path")
+        else:
+            found = _column(path, ["remove.path"], "remove", "path")
+        yield from (text for text in found if isinstance(text, str))
+
+
 def _purge(table: LakeTable) -> str:
     statement = f"REORG TABLE delta.`{table.path}` APPLY (PURGE)"
     return f"rewrite its files without them, in Spark: {statement}"
@@ -130,19 +149,28 @@ def _locations(snapshot: Path) -> Iterator[tuple[object, object]]:
     Raises:
         ValueError: the log is damaged.
     """
-    for path in (snapshot / LOG).rglob("*.*"):
+    for path in _of_log(snapshot):
         yield from _in_json(path) if path.suffix == ".json" else _in_parquet(path)
 
 
+def _of_log(snapshot: Path) -> Iterator[Path]:
+    """Yield the commits, checkpoints and sidecars of a log."""
+    yield from (snapshot / LOG).rglob("*.*")
+
+
 def _in_json(path: Path) -> Iterator[tuple[object, object]]:
+    for vector in _inside(_inside(_actions(path, _FIELDS[1].encode()), "add"), "deletionVector"):
+        kinds, places = ([*_inside([vector], name)] for name in _FIELDS)
+        yield from ((kind, place) for kind in kinds for place in places)
+
+
+def _actions(path: Path, name: bytes) -> Iterator[object]:
+    """Yield the lines with a name, of which each object is a list of pairs."""
     with path.open("rb") as lines:
         for line in lines:
-            # A name may be escaped, and a key may occur twice.
-            if _FIELDS[1].encode() in line or b"\\u" in line:
-                for vector in _inside(_inside([json.loads(line, object_pairs_hook=list)], "add"),
-                                      "deletionVector"):  # fmt: skip
-                    kinds, places = ([*_inside([vector], name)] for name in _FIELDS)
-                    yield from ((kind, place) for kind in kinds for place in places)
+            # The name may be escaped, and a key may occur twice.
+            if name in line or b"\\u" in line:
+                yield json.loads(line, object_pairs_hook=list)
 
 
 def _inside(objects: Iterable[object], key: str) -> Iterator[object]:
@@ -154,14 +182,20 @@ def _inside(objects: Iterable[object], key: str) -> Iterator[object]:
 
 
 def _in_parquet(path: Path) -> Iterator[tuple[object, object]]:
+    columns = [f"add.deletionVector.{name}" for name in _FIELDS]
+    for vector in _column(path, columns, "add", "deletionVector"):
+        if isinstance(vector, dict):
+            yield vector[_FIELDS[0]], vector[_FIELDS[1]]
+
+
+def _column(path: Path, columns: list[str], action: str, name: str) -> Iterator[object]:
+    """Yield a field of the actions of a checkpoint, if the checkpoint has some columns."""
     with pq.ParquetFile(path) as file:
-        columns = [f"add.deletionVector.{name}" for name in _FIELDS]
         known = {file.schema.column(at).path for at in range(len(file.schema.names))}
         if known.issuperset(columns):
             for batch in file.iter_batches(columns=columns):
-                for row in batch.to_struct_array().field("add").to_pylist():
-                    if vector := row and row["deletionVector"]:
-                        yield vector[_FIELDS[0]], vector[_FIELDS[1]]
+                for row in batch.to_struct_array().field(action).to_pylist():
+                    yield row and row[name]
 
 
 def _write(table: str, version: int) -> None:

@@ -30,7 +30,7 @@ from elsinore.safe_files import open_directory, open_file
 LOG, _SIDECARS = "_delta_log", "_sidecars"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(
-    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?(?:\.[0-9a-f-]{36})?\.(parquet|json)"
+    r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10})|\.[0-9a-f-]{36})?\.(parquet|json)"
 )
 #: Names that no URL or path takes for another directory.
 PLAIN_NAME = re.compile(r"\w[\w.-]*")
@@ -112,11 +112,12 @@ def _names(directory: Path, table: LakeTable) -> list[str]:
 def _needed(names: list[str], version: int | None) -> list[str]:
     """Return the commits and checkpoints from the newest complete checkpoint of a version on."""
     checkpoints = [match for name in names if (match := _CHECKPOINT.fullmatch(name))]
-    parts: dict[tuple[int, int], int] = {}
+    parts: dict[tuple[int, int], set[int]] = {}
     for match in checkpoints:
-        key = int(match[1]), int(match[3] or 1)
-        parts[key] = parts.get(key, 0) + 1
-    complete = (at for (at, count), found in parts.items() if found >= count)
+        part, count = int(match[2] or 1), int(match[3] or 1)
+        if 1 <= part <= count:
+            parts.setdefault((int(match[1]), count), set()).add(part)
+    complete = (at for (at, count), found in parts.items() if len(found) == count)
     first = max((at for at in complete if version is None or at <= version), default=0)
     found = [*checkpoints, *(match for name in names if (match := _COMMIT.fullmatch(name)))]
     return [match.string for match in found if int(match[1]) >= first]

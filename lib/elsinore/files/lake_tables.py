@@ -16,7 +16,7 @@ from elsinore.errors import DataError, ParameterError
 #: Directories of a table without data files.
 _LOGS = ("_delta_log", "metadata", ".hoodie")
 _VERSION = re.compile(r"(.+)@v?(\d+)")
-_ICEBERG_METADATA = re.compile(r".+\.metadata\.json(\.gz)?")
+_ICEBERG_METADATA = re.compile(r".+\.metadata\.json(\.\w+)?|snap-.+\.avro|version-hint\.text")
 
 
 class TableFormat(StrEnum):
@@ -57,7 +57,7 @@ def format_of_table(path: Path) -> TableFormat | None:
     if _is_directory(path / ".hoodie"):
         return TableFormat.HUDI
     if _is_directory(metadata := path / "metadata"):
-        names = (file.name for file in metadata.glob("*.metadata.json*"))
+        names = (file.name for file in metadata.glob("*"))
         if any(map(_ICEBERG_METADATA.fullmatch, names)):
             return TableFormat.ICEBERG
     return None

@@ -7,11 +7,12 @@ same limits.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +21,7 @@ from pyarrow import types
 from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import DataError, ElsinoreError, pipeline_packages, storage_error
 from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches
-from elsinore.files.deletion_vectors import deletion_masks
+from elsinore.files.deletion_vectors import deletion_masks, has_vectors, removed_paths
 from elsinore.files.delta_log_snapshot import LOG, log_snapshot, naming_file
 from elsinore.files.extension_types import without_extensions
 from elsinore.files.lake_tables import LakeTable, require_readable
@@ -52,6 +53,8 @@ _FEATURES = {
 }  # fmt: skip
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 _SHOWN = 200
+#: Where a message of delta-rs shows a value of Rust.
+_VALUE = re.compile(r":? \w+ \{")
 #: Values of partition columns in all data files of a table.
 _MOST_PARTITION_VALUES = 5_000_000
 #: Bytes of a value that is NULL because its data file lacks the column.
@@ -183,7 +186,7 @@ def _log_failures(table: LakeTable, uri: str = "") -> Iterator[None]:
         if failing := storage_error(error):
             raise failing from error
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
-        why = (why.replace(uri, str(table.path)) if uri else why)[:_SHOWN]
+        why = _VALUE.split(why.replace(uri, str(table.path)) if uri else why)[0][:_SHOWN]
         problem = f"cannot read the Delta table {table}: {why}"
         raise DataError(problem, hint=_export(table), file=str(table.path)) from error
 
@@ -266,6 +269,7 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
             problem = f"{problem} {_MOST_PARTITION_VALUES:,}"
             raise unreadable(table.path, problem, Reason.TOO_LARGE, _export(table))
         masks = _masks(opened, table)
+    _require_one_path(added["path"].to_pylist(), opened, table)
     names = [f"partition.{name}" for name in partitions]
     found = []
     plain = pa.table(list(map(_plainly, added.columns)), added.column_names)
@@ -281,6 +285,33 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
         problem = f"the Delta table {table} marks rows as deleted in files that it does not list"
         raise DataError(f"{problem}: {sorted(masks)[0]}", hint=_export(table))
     return [file for _, _, file in sorted(found, key=lambda each: each[:2])]
+
+
+def _require_one_path(active: list[str], opened: DeltaTable, table: LakeTable) -> None:
+    """Refuse a log that lists a data file twice, or writes its path in two ways.
+
+    delta-rs compares the text of paths. It keeps a file that was added as `é` and removed as
+    `%C3%A9`: Spark writes the first, and delta-rs itself the second.
+    """
+    paths: dict[PurePosixPath, str] = {}
+    for text in active:
+        if (known := paths.setdefault(PurePosixPath(unquote(text)), text)) is not text:
+            raise _listed_twice(table, known, text)
+    for text in removed_paths(_snapshot_of(opened), opened.version()):
+        if (known := paths.get(PurePosixPath(unquote(text)), text)) != text:
+            raise _listed_twice(table, known, text)
+
+
+def _listed_twice(table: LakeTable, *paths: str) -> DataError:
+    names = " and ".join(visible(path[:_SHOWN]) for path in dict.fromkeys(paths))
+    problem = f"the log of the Delta table {table} lists a data file twice, as {names}"
+    hint = f"its rows may be removed or count twice; {_export(table)}"
+    return DataError(problem, hint=hint, file=str(table.path))
+
+
+def _snapshot_of(opened: DeltaTable) -> Path:
+    """Return the private directory that delta-rs reads as the table."""
+    return Path(unquote(urlsplit(opened.table_uri).path))
 
 
 def _plainly(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -307,6 +338,7 @@ def _require_inside(relative: str, table: LakeTable) -> None:
     """Refuse a data file outside of its table: a log could name any file."""
     outside = scheme(relative) is not None or relative.startswith("/")
     outside = outside or ".." in relative.split("/") or "\0" in relative
+    outside = outside or not PurePosixPath(relative).name
     if outside:
         problem = (
             f"the Delta table {table.path} has a data file outside of its directory: "
@@ -318,14 +350,19 @@ def _require_inside(relative: str, table: LakeTable) -> None:
 
 def _masks(opened: DeltaTable, table: LakeTable) -> dict[str, pa.BooleanArray]:
     """Return by path in the table which rows are not deleted, for data files with deleted rows."""
-    if "deletionVectors" not in (opened.protocol().reader_features or ()):
+    snapshot = _snapshot_of(opened)
+    declared = "deletionVectors" in (opened.protocol().reader_features or ())
+    if not declared and not has_vectors(snapshot):
         return {}
     masks = {}
-    snapshot = Path(unquote(urlparse(opened.table_uri).path))
     for row in deletion_masks(table, snapshot, opened.version()).to_batches():
         for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
-            path = unquote(urlparse(uri.as_py()).path)
+            path = unquote(urlsplit(uri.as_py()).path)
             masks[path.removeprefix(f"{snapshot}/")] = keep.values
+    if masks and not declared:
+        problem = f"the Delta table {table} marks rows as deleted, but its protocol does not list"
+        problem = f"{problem} deletionVectors"
+        raise DataError(problem, hint=_export(table), file=str(table.path))
     return masks
 
 

@@ -325,6 +325,63 @@ def test_a_link_to_a_deletion_vector_is_not_followed(tmp_path: Path) -> None:
         counts(path)
 
 
+@pytest.mark.parametrize("version", [1, 3])
+def test_deletion_vectors_without_their_feature(tmp_path: Path, version: int) -> None:
+    path = put(tmp_path / "d", rows(5))
+    delete_rows(path, _VECTOR, 2)
+    features: dict[str, Any] = {"readerFeatures": [], "writerFeatures": []}
+    if version < 3:
+        features = {**dict.fromkeys(features), "minWriterVersion": 2}
+    _mark(path, protocol={"minReaderVersion": version, **features})
+    with pytest.raises(DataError, match="its protocol does not list deletionVectors"):
+        counts(path)
+    DeltaTable(str(path)).delete()  # the vector is in the log, but no data file has it
+    assert counts(path) == {}
+
+
+def _write_commit(path: Path, version: int, *actions: dict[str, Any]) -> None:
+    text = "".join(json.dumps(action) + "\n" for action in actions)
+    (path / f"_delta_log/{version:020}.json").write_text(text)
+
+
+def _added(path: Path) -> dict[str, Any]:
+    """Return the data file that the first commit adds."""
+    lines = (path / f"_delta_log/{0:020}.json").read_text().splitlines()
+    [added] = [action["add"] for line in lines if "add" in (action := json.loads(line))]
+    return dict(added)
+
+
+@pytest.mark.parametrize("alias", ["%70art-é.parquet", "./part-%C3%A9.parquet", "part-é.parquet"])
+def test_a_data_file_that_is_listed_twice(tmp_path: Path, alias: str) -> None:
+    path = put(tmp_path / "d", rows(5))
+    [file] = path.glob("*.parquet")
+    file.rename(path / "part-é.parquet")
+    delete_rows(path, _VECTOR, 2)
+    _mark(path, add={"path": "part-é.parquet"})
+    assert counts(path) == {1: 3}
+    _write_commit(path, 1, {"add": {**_added(path), "path": alias, "deletionVector": None}})
+    with pytest.raises(DataError, match=r"lists a data file twice, as .*part-é\.parquet"):
+        counts(path)
+    assert counts(tmp_path / "d@0") == {1: 3}
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_data_file_that_is_removed_under_another_path(tmp_path: Path, checkpoint: bool) -> None:
+    """Spark does not encode `é`, and delta-rs does."""
+    path = put(tmp_path / "d", rows(3))
+    put(path, rows(2, 3, uid=2))
+    file = path / _added(path)["path"]
+    file.rename(path / "part-é.parquet")
+    _mark(path, add={"path": "part-é.parquet"})
+    assert counts(path) == {1: 3, 2: 2}
+    DeltaTable(str(path)).delete("uid = 1")
+    if checkpoint:
+        DeltaTable(str(path)).create_checkpoint()
+    with pytest.raises(DataError, match=r"as part-é.parquet and part-%C3%A9.parquet"):
+        counts(path)
+    assert counts(tmp_path / "d@1") == {1: 3, 2: 2}
+
+
 def test_columns_that_data_files_call_otherwise(tmp_path: Path) -> None:
     inner = pa.StructArray.from_arrays([pa.array([7, 8])], ["col-9"])
     table = rows(2).rename_columns(["col-1", "col-2", "col-3"]).append_column("col-4", inner)
@@ -374,7 +431,7 @@ def test_what_delta_rs_cannot_read_is_refused_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "outside", ["../x.parquet", "/etc/x.parquet", "file:///tmp/x.parquet", "link"]
+    "outside", ["../x.parquet", "/etc/x.parquet", "file:///tmp/x.parquet", "link", ".", ""]
 )
 def test_data_files_outside_of_the_table_are_not_read(tmp_path: Path, outside: str) -> None:
     path = put(tmp_path / "d", rows(1))
@@ -501,6 +558,9 @@ def test_versions_before_and_after_checkpoints(tmp_path: Path) -> None:
     part = f"_delta_log/{4:020}.checkpoint.{1:010}.{2:010}.parquet"  # the other part is missing
     shutil.copy(path / f"_delta_log/{3:020}.checkpoint.parquet", path / part)
     assert counts(path) == {1: 5}
+    other = f"_delta_log/{4:020}.checkpoint.{3:010}.{2:010}.parquet"
+    shutil.copy(path / part, path / other)
+    assert counts(path) == {1: 5}, "two files, but not part 2"
 
 
 @pytest.mark.parametrize(
@@ -566,6 +626,9 @@ def test_a_checkpoint_that_takes_too_much_memory(tmp_path: Path) -> None:
 def test_tables_of_other_formats_are_refused_by_name(tmp_path: Path) -> None:
     for name, marker in (
         ("ice", "metadata/v1.metadata.json"),
+        ("ice", "metadata/v1.metadata.json.zst"),
+        ("ice", "metadata/snap-1-1-a.avro"),  # a catalog has the other metadata
+        ("ice", "metadata/version-hint.text"),
         ("hudi", ".hoodie/hoodie.properties"),
     ):
         (file := tmp_path / name / marker).parent.mkdir(parents=True)
