@@ -325,7 +325,7 @@ def test_a_data_file_that_is_removed_after_it_was_listed_is_named(store: str) ->
     table = LakeTable(place(f"{store}/removed"))
     put_rows(table.path, rows_of(5))
     with opened_delta(table) as opened:
-        (name,) = pa.table(opened.get_add_actions())["path"].to_pylist()
+        (name,) = opened.added["path"].to_pylist()
     (table.path / name).unlink()
     with pytest.raises(DataError, match=rf"cannot read .*{name}: it was removed"):
         next(delta_rows(table, None))

@@ -19,6 +19,7 @@ from elsinore.files import (
     decode,
     deletion_vectors,
     delta_log_snapshot,
+    opened_log,
     read_delta,
     read_events,
     read_lines,
@@ -79,6 +80,7 @@ CODE = [
     ("columns", (read_lines.MAX_COLUMNS, read_lines.MAX_NAMES)),
     ("rows of", (DEFAULT_LIMITS.file_bytes // (MIB << 10), row_lines._MOST_VALUES)),
     ("log of", (delta_log_snapshot.MOST_ENTRIES, DEFAULT_LIMITS.file_bytes // (MIB << 10))),
+    ("log of", (opened_log._SECONDS,)),
     ("Delta table", (delta_log_snapshot.MOST_PARTITIONS,)),
     ("Delta table", (delta_log_snapshot.MOST_STATISTICS, delta_log_snapshot._INDEXED)),
     (

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from elsinore.errors import DataError
-from elsinore.files.delta_log_snapshot import LOG, PLAIN_NAME, copy_file
+from elsinore.files.delta_log_snapshot import LOG, PLAIN_NAME, copy_file, descriptors
 from elsinore.files.lake_tables import LakeTable
 from elsinore.files.read_lines import DEFAULT_LIMITS, too_large, unreadable
 from elsinore.files.rejection import Reason
@@ -68,7 +68,7 @@ def deletion_masks(table: LakeTable, snapshot: Path, version: int) -> pa.Table:
                 [*command, str(snapshot), str(version)],
                 env={**os.environ, **_FEW}, stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.DEVNULL, timeout=_SECONDS, check=True,
-                pass_fds=[*_descriptors(snapshot)],
+                pass_fds=[*descriptors(snapshot)],
             )  # fmt: skip
             out.seek(0)
             return pa.ipc.open_stream(out).read_all()
@@ -102,13 +102,6 @@ def removed_paths(snapshot: Path, version: int) -> Iterator[str]:
 def _purge(table: LakeTable) -> str:
     statement = f"REORG TABLE delta.`{table.path}` APPLY (PURGE)"
     return f"rewrite its files without them, in Spark: {statement}"
-
-
-def _descriptors(snapshot: Path) -> Iterator[int]:
-    """Yield the open files to which checkpoints in a snapshot are links."""
-    for path in (snapshot / LOG).rglob("*.parquet"):
-        if path.is_symlink():
-            yield int(path.readlink().name)
 
 
 def _copy_vectors(table: LakeTable, snapshot: Path) -> None:
@@ -165,12 +158,21 @@ def _in_json(path: Path) -> Iterator[tuple[object, object]]:
 
 
 def _actions(path: Path, name: bytes) -> Iterator[object]:
-    """Yield the lines with a name, of which each object is a list of pairs."""
+    """Yield the lines with a name, of which each object is a list of pairs.
+
+    Raises:
+        ValueError: a line is not JSON, or has too many levels or digits.
+    """
     with path.open("rb") as lines:
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             # The name may be escaped, and a key may occur twice.
             if name in line or b"\\u" in line:
-                yield json.loads(line, object_pairs_hook=list)
+                try:
+                    action = json.loads(line, object_pairs_hook=list)
+                except (ValueError, RecursionError) as error:
+                    problem = f"line {number} of {path.name} has too many levels or digits"
+                    raise ValueError(problem) from error
+                yield action
 
 
 def _inside(objects: Iterable[object], key: str) -> Iterator[object]:

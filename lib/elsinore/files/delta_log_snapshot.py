@@ -96,6 +96,13 @@ def log_snapshot(table: LakeTable, limits: ReadLimits) -> Iterator[Path]:
         yield whole
 
 
+def descriptors(snapshot: Path) -> Iterator[int]:
+    """Yield the open files to which checkpoints in a snapshot are links."""
+    for path in (snapshot / LOG).rglob("*.parquet"):
+        if path.is_symlink():
+            yield int(path.readlink().name)
+
+
 def _names(directory: Path, table: LakeTable) -> list[str]:
     """Return the names in a directory of a log."""
     if not is_here(directory):

@@ -1,17 +1,16 @@
 """Read events from Delta tables: the rows of one version, without deleted and outdated rows.
 
-delta-rs reads the log and deletion vectors. Data files are read like other Parquet files, with the
-same limits.
+delta-rs reads the log and deletion vectors, in child processes. Data files are read like other
+Parquet files, with the same limits.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -19,12 +18,13 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import DataError, ElsinoreError, pipeline_packages, storage_error
+from elsinore.errors import DataError, pipeline_packages, storage_error
 from elsinore.files.bounded_parquet import Columns, Piece, parquet_batches
 from elsinore.files.deletion_vectors import deletion_masks, has_vectors, removed_paths
 from elsinore.files.delta_log_snapshot import LOG, log_snapshot, naming_file
 from elsinore.files.extension_types import without_extensions
 from elsinore.files.lake_tables import LakeTable, require_readable
+from elsinore.files.opened_log import OpenedLog, export, opened_log
 from elsinore.files.read_lines import (
     DEFAULT_LIMITS,
     ReadLimits,
@@ -42,9 +42,6 @@ from elsinore.places import is_here, local_copy, scheme, state
 from elsinore.safe_files import open_file
 from elsinore.wording import command, visible
 
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
-
 #: Supported features that a reader must know: the features that delta-rs supports, and those for
 #: data files with other types and names.
 _FEATURES = {
@@ -53,8 +50,6 @@ _FEATURES = {
 }  # fmt: skip
 _PHYSICAL_NAME = b"delta.columnMapping.physicalName"
 _SHOWN = 200
-#: Where a message of delta-rs shows a value of Rust.
-_VALUE = re.compile(r":? \w+ \{")
 #: Values of partition columns in all data files of a table.
 _MOST_PARTITION_VALUES = 5_000_000
 #: Bytes of a value that is NULL because its data file lacks the column.
@@ -94,7 +89,7 @@ def read_delta(
     with opened_delta(table) as opened:
         names = _names(opened, table, schema)
         columns = columns_read(names, schema, read)
-        label = printable(f"{table.path}@{opened.version()}")
+        label = printable(f"{table.path}@{opened.version}")
         yield from typed_rows(_pieces(opened, table, columns, limits), label, schema, names)
 
 
@@ -109,35 +104,36 @@ def delta_rows(
 
 
 @contextmanager
-def opened_delta(table: LakeTable) -> Iterator[DeltaTable]:
-    """Yield a table as delta-rs reads its log, at its version; raises as `read_delta`.
+def opened_delta(table: LakeTable) -> Iterator[OpenedLog]:
+    """Yield the log of a table, at its version; raises as `read_delta`.
 
-    delta-rs knows only a copy of its log: see `log_snapshot`.
+    delta-rs knows only a copy of the log: see `log_snapshot`.
     """
     require_readable(table)
     with pipeline_packages(f"reading the Delta table {table.path}"):
         import deltalake  # noqa: F401
     with ExitStack() as stack:
-        with _log_failures(table):
-            uri = str(stack.enter_context(log_snapshot(table, DEFAULT_LIMITS)))
-        yield _at_version(table, uri)
+        try:
+            snapshot = stack.enter_context(log_snapshot(table, DEFAULT_LIMITS))
+        except OSError as error:
+            raise _unread(table, error) from error
+        yield _at_version(table, snapshot)
 
 
-def _at_version(table: LakeTable, uri: str) -> DeltaTable:
-    """Return a table whose log is at an address."""
-    from deltalake import DeltaTable
-
-    with _log_failures(table, uri):
-        opened = DeltaTable(uri)
-        newest = opened.version()
-    if table.version is not None and table.version > newest:
+def _at_version(table: LakeTable, snapshot: Path) -> OpenedLog:
+    """Return the log in a private directory at the version of a table."""
+    opened = opened_log(table, snapshot, table.version)
+    if table.version is not None and table.version > opened.newest:
         problem = f"the Delta table {table.path} has no version {table.version}"
-        raise DataError(problem, hint=f"use a version up to {table.path}@{newest}")
-    if table.version is not None and table.version < newest:
-        with _log_failures(table, uri):
-            opened = DeltaTable(uri, version=table.version)
+        raise DataError(problem, hint=f"use a version up to {table.path}@{opened.newest}")
     _require_features(opened, table)
     return opened
+
+
+def _unread(table: LakeTable, error: OSError | ValueError) -> Exception:
+    """Return the error of a log or a deletion vector that cannot be read."""
+    problem = f"cannot read the Delta table {table}: {getattr(error, 'strerror', None) or error}"
+    return storage_error(error) or DataError(problem, hint=export(table), file=str(table.path))
 
 
 def delta_state(table: LakeTable) -> tuple[int, int]:
@@ -147,7 +143,7 @@ def delta_state(table: LakeTable) -> tuple[int, int]:
         DataError: as `read_delta`.
     """
     with opened_delta(table) as opened:
-        version = opened.version()
+        version = opened.version
     commit = table.path / LOG / f"{version:020}.json"
     try:
         if not is_here(commit):
@@ -159,57 +155,20 @@ def delta_state(table: LakeTable) -> tuple[int, int]:
         raise DataError(f"cannot read {commit}: {error.strerror or error}", hint=hint) from error
 
 
-@contextmanager
-def _log_failures(table: LakeTable, uri: str = "") -> Iterator[None]:
-    """Raise errors of delta-rs about an unreadable log as `DataError`, without its address."""
-    from deltalake.exceptions import DeltaError, TableNotFoundError
-
-    try:
-        yield
-    except ElsinoreError:
-        raise
-    except TableNotFoundError as error:
-        if table.version is not None:  # one that was cleaned from the log
-            problem = f"cannot read the Delta table {table}: its log no longer has this version"
-            hint = f"use the newest version: {table.path}"
-            raise DataError(problem, hint=hint, file=str(table.path)) from error
-        problem = f"{table.path} is not a Delta table: its directory _delta_log has no commit"
-        hint = "restore the log, or remove _delta_log to read the files directly"
-        raise DataError(problem, hint=hint, file=str(table.path)) from error
-    except BaseException as error:
-        # Damaged checkpoints make delta-rs panic. Its exception has no name that can be imported.
-        if (
-            not isinstance(error, DeltaError | OSError | ValueError | OverflowError)
-            and type(error).__name__ != "PanicException"
-        ):
-            raise
-        if failing := storage_error(error):
-            raise failing from error
-        why = (str(error).strip() or type(error).__name__).splitlines()[0]
-        why = _VALUE.split(why.replace(uri, str(table.path)) if uri else why)[0][:_SHOWN]
-        problem = f"cannot read the Delta table {table}: {why}"
-        raise DataError(problem, hint=_export(table), file=str(table.path)) from error
-
-
-def _require_features(opened: DeltaTable, table: LakeTable) -> None:
+def _require_features(opened: OpenedLog, table: LakeTable) -> None:
     """Refuse a table with unsupported features, and name them."""
-    unknown = sorted({*(opened.protocol().reader_features or ())} - _FEATURES)
-    mode = opened.metadata().configuration.get("delta.columnMapping.mode", "none")
+    unknown = sorted(opened.features - _FEATURES)
+    mode = opened.configuration.get("delta.columnMapping.mode", "none")
     if mode not in ("none", "name"):
         unknown.append(f"columnMapping by {mode}")
     if unknown:
         problem = f"the Delta table {table.path} uses {', '.join(unknown)}, which is not supported"
-        raise DataError(problem, hint=_export(table), file=str(table.path))
+        raise DataError(problem, hint=export(table), file=str(table.path))
 
 
-def _export(table: LakeTable) -> str:
-    source = f"spark.read.format('delta').load('{table.path}')"
-    return f"export it with Spark: {source}.write.parquet('events')"
-
-
-def _names(opened: DeltaTable, table: LakeTable, schema: StreamSchema | None) -> list[str]:
+def _names(opened: OpenedLog, table: LakeTable, schema: StreamSchema | None) -> list[str]:
     """Return the names of a table's columns, if a schema can be read from them."""
-    columns = pa.schema(opened.schema().to_arrow())
+    columns = opened.schema
     require_few_columns(table.path, list(field_paths(columns)))
     names = columns.names
     if schema is not None and (problem := column_problem(names, schema, nested=True)):
@@ -218,10 +177,10 @@ def _names(opened: DeltaTable, table: LakeTable, schema: StreamSchema | None) ->
 
 
 def _pieces(
-    opened: DeltaTable, table: LakeTable, columns: Columns, limits: ReadLimits
+    opened: OpenedLog, table: LakeTable, columns: Columns, limits: ReadLimits
 ) -> Iterator[Piece]:
     """Yield the rows of a table, with the types that its log gives to its columns."""
-    schema = pa.schema(opened.schema().to_arrow())
+    schema = opened.schema
     fields = [schema.field(name) for name in columns.wanted]
     stored = {_physical_name(field): field for field in fields}
     optional = {name for name, field in stored.items() if field.name in columns.optional}
@@ -249,7 +208,7 @@ def _pieces(
                 yield Piece(of_table if keep is None else of_table.filter(keep), names)
         if file.keep is not None and len(file.keep) > at:
             problem = f": its deletion vector has {len(file.keep):,} rows, but the file has {at:,}"
-            raise unreadable(file.path, problem, Reason.CORRUPT_FILE, _export(table))
+            raise unreadable(file.path, problem, Reason.CORRUPT_FILE, export(table))
 
 
 def _split(pieces: Iterable[Piece], most: int) -> Iterator[Piece]:
@@ -259,21 +218,21 @@ def _split(pieces: Iterable[Piece], most: int) -> Iterator[Piece]:
             yield piece._replace(rows=piece.rows[begin : begin + most])
 
 
-def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
+def _data_files(opened: OpenedLog, table: LakeTable) -> list[_DataFile]:
     """Return the data files of a table in the order in which they were added."""
-    partitions = opened.metadata().partition_columns
-    with _log_failures(table):
-        added = pa.table(opened.get_add_actions(flatten=True))
-        if (values := added.num_rows * len(partitions)) > _MOST_PARTITION_VALUES:
-            problem = f" has {values:,} values of partition columns in its log, more than"
-            problem = f"{problem} {_MOST_PARTITION_VALUES:,}"
-            raise unreadable(table.path, problem, Reason.TOO_LARGE, _export(table))
+    added, partitions = opened.added, opened.partitions
+    if (values := added.num_rows * len(partitions)) > _MOST_PARTITION_VALUES:
+        problem = f" has {values:,} values of partition columns in its log, more than"
+        problem = f"{problem} {_MOST_PARTITION_VALUES:,}"
+        raise unreadable(table.path, problem, Reason.TOO_LARGE, export(table))
+    try:
+        _require_one_path(opened, table)
         masks = _masks(opened, table)
-    _require_one_path(added["path"].to_pylist(), opened, table)
-    names = [f"partition.{name}" for name in partitions]
+    except (OSError, ValueError) as error:
+        raise _unread(table, error) from error
     found = []
     plain = pa.table(list(map(_plainly, added.columns)), added.column_names)
-    for row in plain.select(["modification_time", "path", *names]).to_pylist():
+    for row in plain.to_pylist():
         relative = unquote(row["path"])
         path = table.path / relative
         _require_inside(relative, table)
@@ -283,21 +242,21 @@ def _data_files(opened: DeltaTable, table: LakeTable) -> list[_DataFile]:
             found.append((row["modification_time"], row["path"], _DataFile(path, values, keep)))
     if masks:  # rows would count that are deleted
         problem = f"the Delta table {table} marks rows as deleted in files that it does not list"
-        raise DataError(f"{problem}: {sorted(masks)[0]}", hint=_export(table))
+        raise DataError(f"{problem}: {sorted(masks)[0]}", hint=export(table))
     return [file for _, _, file in sorted(found, key=lambda each: each[:2])]
 
 
-def _require_one_path(active: list[str], opened: DeltaTable, table: LakeTable) -> None:
+def _require_one_path(opened: OpenedLog, table: LakeTable) -> None:
     """Refuse a log that lists a data file twice, or writes its path in two ways.
 
     delta-rs compares the text of paths. It keeps a file that was added as `é` and removed as
     `%C3%A9`: Spark writes the first, and delta-rs itself the second.
     """
     paths: dict[PurePosixPath, str] = {}
-    for text in active:
+    for text in opened.added["path"].to_pylist():
         if (known := paths.setdefault(PurePosixPath(unquote(text)), text)) is not text:
             raise _listed_twice(table, known, text)
-    for text in removed_paths(_snapshot_of(opened), opened.version()):
+    for text in removed_paths(opened.snapshot, opened.version):
         if (known := paths.get(PurePosixPath(unquote(text)), text)) != text:
             raise _listed_twice(table, known, text)
 
@@ -305,13 +264,8 @@ def _require_one_path(active: list[str], opened: DeltaTable, table: LakeTable) -
 def _listed_twice(table: LakeTable, *paths: str) -> DataError:
     names = " and ".join(visible(path[:_SHOWN]) for path in dict.fromkeys(paths))
     problem = f"the log of the Delta table {table} lists a data file twice, as {names}"
-    hint = f"its rows may be removed or count twice; {_export(table)}"
+    hint = f"its rows may be removed or count twice; {export(table)}"
     return DataError(problem, hint=hint, file=str(table.path))
-
-
-def _snapshot_of(opened: DeltaTable) -> Path:
-    """Return the private directory that delta-rs reads as the table."""
-    return Path(unquote(urlsplit(opened.table_uri).path))
 
 
 def _plainly(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -348,21 +302,21 @@ def _require_inside(relative: str, table: LakeTable) -> None:
         raise DataError(problem, hint=hint, file=str(table.path))
 
 
-def _masks(opened: DeltaTable, table: LakeTable) -> dict[str, pa.BooleanArray]:
+def _masks(opened: OpenedLog, table: LakeTable) -> dict[str, pa.BooleanArray]:
     """Return by path in the table which rows are not deleted, for data files with deleted rows."""
-    snapshot = _snapshot_of(opened)
-    declared = "deletionVectors" in (opened.protocol().reader_features or ())
+    snapshot = opened.snapshot
+    declared = "deletionVectors" in opened.features
     if not declared and not has_vectors(snapshot):
         return {}
     masks = {}
-    for row in deletion_masks(table, snapshot, opened.version()).to_batches():
+    for row in deletion_masks(table, snapshot, opened.version).to_batches():
         for uri, keep in zip(row["filepath"], row["selection_vector"], strict=True):
             path = unquote(urlsplit(uri.as_py()).path)
             masks[path.removeprefix(f"{snapshot}/")] = keep.values
     if masks and not declared:
         problem = f"the Delta table {table} marks rows as deleted, but its protocol does not list"
         problem = f"{problem} deletionVectors"
-        raise DataError(problem, hint=_export(table), file=str(table.path))
+        raise DataError(problem, hint=export(table), file=str(table.path))
     return masks
 
 

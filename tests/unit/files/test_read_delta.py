@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import sys
 from contextlib import AbstractContextManager
 from datetime import UTC, date, datetime
@@ -502,6 +503,57 @@ def test_a_checkpoint_at_which_delta_panics(tmp_path: Path) -> None:
     file.write_bytes(content[:at] + b"\x26\x07" + content[at + 2 :])
     with pytest.raises(DataError, match=r"cannot read the Delta table .*d: .*crashed"):
         counts(path)
+
+
+@pytest.mark.parametrize("in_checkpoint", [False, True])
+def test_a_log_that_ends_the_process_of_delta_rs(tmp_path: Path, in_checkpoint: bool) -> None:
+    """Statistics of many levels overflow its stack."""
+    path = put(tmp_path / "d", rows(1))
+    deep = "[" * 100_000 + "]" * 100_000
+    _mark(path, add={"stats": f'{{"numRecords": 1, "minValues": {{"uid": {deep}}}}}'})
+    if in_checkpoint:
+        [commit] = path.glob("_delta_log/*.json")
+        added = json.loads(next(line for line in commit.open() if '"add"' in line))
+        _mark(path, add={"stats": None})
+        DeltaTable(str(path)).create_checkpoint()
+        commit.unlink()
+        [checkpoint] = path.glob("_delta_log/*.parquet")
+        table = pq.read_table(checkpoint)
+        actions = table.to_pylist()
+        for action in actions:
+            if action["add"]:
+                action["add"]["stats"] = added["add"]["stats"]
+        pq.write_table(pa.Table.from_pylist(actions, table.schema), checkpoint)
+    with pytest.raises(DataError, match=r"d: its log is damaged, or takes too much memory \(write"):
+        counts(path)
+
+
+@pytest.mark.parametrize("content", ["9" * 5_000, "[" * 5_000 + "]" * 5_000])
+def test_removed_files_with_fields_of_many_levels_or_digits(tmp_path: Path, content: str) -> None:
+    """delta-rs does not read unknown fields."""
+    path = put(tmp_path / "d", rows(1))
+    removed = f'{{"remove": {{"path": "a", "dataChange": true, "more": {content}}}}}'
+    (path / f"_delta_log/{1:020}.json").write_text(removed)
+    with pytest.raises(DataError, match=r"d: line 1 of 0+1.json has too many levels or digits"):
+        counts(path)
+
+
+def test_a_log_that_takes_too_much_memory(tmp_path: Path) -> None:
+    """delta-rs reserves memory for each commit, and aborts if there is too little."""
+    path = put(tmp_path / "d", rows(1))
+    for version in range(1, 3_000):
+        _write_commit(path, version, {"commitInfo": {}})
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+    (tmp_path / "q.sase").write_text(QUERY)
+    files = [str(tmp_path / "q.sase"), "--schema", str(tmp_path / "s.yaml"), "--input", str(path)]
+    command = [sys.executable, "-m", "elsinore", "run", *files]
+    limited = {**os.environ, "ELSINORE_MEMORY_LIMIT": "1g"}
+    ended = subprocess.run(command, env=limited, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert "its log is damaged, or takes too much memory" in line
+    del limited["ELSINORE_MEMORY_LIMIT"]
+    assert '"COUNT(*)": 1' in subprocess.check_output(command, env=limited, text=True)
 
 
 def test_a_log_that_is_a_link(tmp_path: Path) -> None:
