@@ -208,10 +208,10 @@ def print_output(expression: syntax.Expression, least: int = 0) -> str:
             shown, binding = name, _BINDING[name]
         case _:
             return print_expression(expression)
-    needed = binding if name == "NOT" else binding + 1
-    texts = [print_output(operand, needed) for operand in operands]
+    needed = [binding if name == "NOT" else binding + 1] * len(operands)
     if name in _LEFT_TO_RIGHT:
-        texts[0] = print_output(operands[0], binding)
+        needed[0] = binding
+    texts = [print_output(operand, each) for operand, each in zip(operands, needed, strict=True)]
     text = _print_operation(shown, texts)
     return f"({text})" if binding < least else text
 

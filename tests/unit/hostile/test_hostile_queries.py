@@ -211,3 +211,12 @@ def test_twins_in_strings_are_different_strings() -> None:
         for text in ("\u00e9", "e\u0301")
     }
     assert len(texts) == 2
+
+
+@pytest.mark.parametrize("sign", "+-*/%")
+def test_a_long_sum_is_printed_once(sign: str) -> None:
+    """The text of an output is its name. Each operand is printed once: not 2^90 times."""
+    text = f" {sign} ".join(["A.x"] * 90)
+    returned = f"SUM({text})"
+    read = read_workload(f"QUERY q RETURN {returned} PATTERN A+ WITHIN 1;", SCHEMA)
+    assert read.queries[0].outputs[0].name == returned
