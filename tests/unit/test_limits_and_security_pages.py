@@ -12,7 +12,7 @@ from elsinore import choices, places, windows
 from elsinore.catalog import yaml_text
 from elsinore.cli import cases, diff
 from elsinore.executors import row_bound
-from elsinore.executors.input import digits
+from elsinore.executors.input import digits, exact
 from elsinore.executors.output import participation
 from elsinore.files import (
     bounded_parquet,
@@ -59,6 +59,7 @@ CODE = [
     ("values of these rows", (row_bound.MOST_VALUES,)),
     ("cells of results", (wide.MOST_CELLS,)),
     ("numbers for exact sums", (digits.MOST_NUMBERS,)),
+    ("integers beyond", (exact.MOST_WIDE_BITS, 1)),
     ("integer whose square", (digits.MOST_SQUARED_BITS,)),
     ("events and values", (participation.MOST_LISTED,)),
     ("steps", (choices.BUDGET,)),

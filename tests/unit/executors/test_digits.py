@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -16,8 +17,10 @@ from elsinore.events import EventTable
 from elsinore.executors.aggregates import DigitQuery, Weight, accumulators_of, participation_query
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.input import digits
+from elsinore.executors.input import exact as exact_module
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.digits import digit_weights, in_digits
+from elsinore.executors.input.exact import exact_values
 from elsinore.executors.output.dispersion import Moments
 from elsinore.executors.output.exact_states import ExactSums, IntegerExtremes
 from elsinore.executors.output.finish import finish
@@ -26,6 +29,7 @@ from elsinore.executors.output.wire import Place, from_arrow, to_arrow
 from elsinore.executors.plan import RuntimePlan
 from elsinore.numbers.exact_columns import from_python, shifted_left, to_python
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
+from elsinore.query.expressions import Applied
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.dispersion import dispersion
 from elsinore.reference.two_step import two_step
@@ -296,3 +300,33 @@ def test_columns_of_digits_end_at_their_bound(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(QueryError, match="exact sums"):
         in_digits(query_of("VARIANCE(A.y) AS s"), EventColumns.of(events_of("y", values)))
     assert len(made) < 20
+
+
+def test_long_integers_of_an_expression_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = events_of("x", [2**62 + number for number in range(50)])
+    query = query_of("SUM(A.x * A.x * A.x * A.x)")
+    value = accumulators_of(query).exact[-1].attribute
+    assert isinstance(value, Applied)
+    # Two to four factors: 126, 189 and 252 bits per event at most, of which operands stay.
+    monkeypatch.setattr(exact_module, "MOST_WIDE_BITS", 50 * 500)
+    assert exact_values(value, EventColumns(events)).numbers[0] == 2**248
+    monkeypatch.setattr(exact_module, "MOST_WIDE_BITS", 50 * 400)
+    with pytest.raises(QueryError, match=r"integers of .*x . x.* exceed 20,000 bits"):
+        exact_values(value, EventColumns(events))
+
+
+def test_one_long_integer_does_not_make_the_others_long() -> None:
+    """Of 100,000 events, one has 61,000 bits: 960 numbers of 8 bytes."""
+    balanced = "A.x"
+    for _ in range(10):
+        balanced = f"({balanced}) * ({balanced})"
+    columns = EventColumns(events_of("x", [2, 3, *[1] * 100_000, 2**60]))
+    value = accumulators_of(query_of(f"SUM({balanced})")).exact[-1].attribute
+    tracemalloc.start()
+    try:
+        amounts = digits._amounts(value, Weight.EXACT, columns)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert amounts.bits >= 60 * 2**10
+    assert most < 300 << 20

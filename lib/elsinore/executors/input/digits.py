@@ -106,13 +106,29 @@ def _of_integers(values: ExactColumn) -> _Amounts:
     parts = [(magnitudes, np.zeros(1, np.int64))]
     if values.rows.size:
         negative[values.rows] = [value < 0 for value in values.wide]
-        limbs = max(value.bit_length() for value in values.wide) // 64 + 1
-        held = b"".join(abs(value).to_bytes(8 * limbs, "little") for value in values.wide)
-        for number, limb in enumerate(np.frombuffer(held, np.uint64).reshape(-1, limbs).T):
-            part = np.zeros(small.size, np.uint64)
-            part[values.rows] = limb
-            parts.append((part, np.full(1, 64 * number)))
+        limbs: dict[int, np.ndarray] = {}
+        for rows, held in _limbs_of(values):
+            for number in np.flatnonzero(held.any(axis=0)).tolist():
+                part = limbs.setdefault(number, np.zeros(small.size, np.uint64))
+                part[rows] = held[:, number]
+                _require_room(limbs)
+        parts += [(part, np.full(1, 64 * number)) for number, part in limbs.items()]
     return _Amounts(0, negative, parts)
+
+
+def _limbs_of(values: ExactColumn) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield wide rows and uint64[rows, limbs], their absolute values, from the lowest limb on.
+
+    Values of similar length are together, so that one long value does not make the others long.
+    """
+    sizes = np.array([value.bit_length() // 64 + 1 for value in values.wide])
+    classes = np.frexp(sizes)[1]
+    for each in np.unique(classes):
+        places = np.flatnonzero(classes == each)
+        limbs = int(sizes[places].max())
+        wide = (abs(values.wide[place]) for place in places.tolist())
+        held = b"".join(value.to_bytes(8 * limbs, "little") for value in wide)
+        yield values.rows[places], np.frombuffer(held, np.uint64).reshape(-1, limbs)
 
 
 def _of_doubles(values: ExactColumn) -> _Amounts:

@@ -28,6 +28,10 @@ from elsinore.results.row import nearest_double
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _TIMESTAMP, _STRING = AttributeType.TIMESTAMP, AttributeType.STRING
 _INT64 = range(-(2**63), 2**63)
+#: Characters of an expression in an error.
+_SHOWN = 100
+#: Maximum bits of all integers beyond 64 bits that an expression has at a time: 1 GiB.
+MOST_WIDE_BITS = 2**33
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
@@ -136,20 +140,42 @@ class _Evaluator:
 
     def __init__(self, columns: EventColumns, rows: np.ndarray) -> None:
         self.columns, self.rows = columns, rows
+        self._wide_bits = 0  # of the operands and values that are in memory
 
     def values(self, expression: BoundExpression) -> list[Any]:
-        """Return the value for each event."""
+        """Return the value for each event.
+
+        Raises:
+            QueryError: the integers exceed `MOST_WIDE_BITS`.
+        """
         match expression:
             case Constant(value):
                 return [value] * self.rows.size
             case Field(attribute=attribute):
                 return self._attribute(attribute)
             case Applied():
+                before = self._wide_bits
                 function = _function(expression)
                 operands = [self.values(operand) for operand in expression.operands]
-                rows = zip(*operands, strict=True)
-                return [_fitted(function(*row), expression.type) for row in rows]
+                rows, of_operands = zip(*operands, strict=True), self._wide_bits
+                found = [self._counted(function(*row), expression) for row in rows]
+                self._wide_bits += before - of_operands
+                return found
         raise AssertionError(f"{expression} is not an expression of events")
+
+    def _counted(self, value: Any, expression: Applied) -> Any:
+        """Return a value, after its bits were counted; a timestamp beyond 64 bits is NULL."""
+        if not isinstance(value, int) or value in _INT64:
+            return value
+        if expression.type is _TIMESTAMP:
+            return None
+        self._wide_bits += value.bit_length()
+        if self._wide_bits > MOST_WIDE_BITS:
+            text = print_bound(expression)[:_SHOWN]
+            problem = f"integers of {text} exceed {MOST_WIDE_BITS:,} bits in total"
+            hint = "use fewer factors, fewer events, or doubles: multiply by 1.0 first"
+            raise QueryError(problem, hint=hint)
+        return value
 
     def _attribute(self, name: str) -> list[Any]:
         column = self.columns.column(name).take(self.rows)
@@ -159,11 +185,6 @@ class _Evaluator:
         return [
             v if known else None for v, known in zip(values, column.known.tolist(), strict=True)
         ]
-
-
-def _fitted(value: Any, kind: AttributeType) -> Any:
-    """Return a value; a timestamp beyond 64 bits is NULL."""
-    return None if kind is _TIMESTAMP and value is not None and value not in _INT64 else value
 
 
 def _function(expression: Applied) -> Callable[..., Any]:
