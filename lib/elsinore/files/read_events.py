@@ -241,7 +241,7 @@ def _decoded(
     """Yield decoded batches with the file last read and, for JSON, the lines of each batch."""
     named = names_read(schema, nested=True)
     # Lines of small files are decoded together, because each call takes milliseconds.
-    waiting: list[pa.RecordBatch] = []
+    waiting = _Waiting()
     for path in files:
         if isinstance(path, Frame):
             yield from ((path, part, None) for part in read_frame(path, schema))
@@ -253,21 +253,32 @@ def _decoded(
         below = {name: text for name, text in columns_below(path, roots).items() if name in named}
         if decode is None:
             for batch in read_lines(path):
-                waiting.append(with_columns(batch, below, schema))
-                if _is_enough(waiting):
-                    yield path, *_decode_all(waiting, schema)
-                    waiting = []
+                waiting.add(with_columns(batch, below, schema))
+                if waiting.is_enough():
+                    yield path, *_decode_all(waiting.batches, schema)
+                    waiting = _Waiting()
             continue
         yield from ((path, part, None) for part in decode(path, schema, below, read))
-    if waiting:
-        yield files[-1], *_decode_all(waiting, schema)
+    if waiting.batches:
+        yield files[-1], *_decode_all(waiting.batches, schema)
 
 
-def _is_enough(batches: list[pa.RecordBatch]) -> bool:
-    """Return whether batches are decoded before more are read: few long lines take memory, too."""
-    if sum(lines.num_rows for lines in batches) >= _AT_ONCE:
-        return True
-    return sum(lines.nbytes for lines in batches) >= DEFAULT_LIMITS.batch_bytes
+class _Waiting:
+    """Batches of lines that are decoded together, and their totals: there may be many files."""
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+
+    def add(self, lines: pa.RecordBatch) -> None:
+        """Add a batch."""
+        self.batches.append(lines)
+        self._rows += lines.num_rows
+        self._bytes += lines.nbytes
+
+    def is_enough(self) -> bool:
+        """Return whether they are decoded before more are read: few long lines take memory, too."""
+        return self._rows >= _AT_ONCE or self._bytes >= DEFAULT_LIMITS.batch_bytes
 
 
 def _decode_all(batches: list[pa.RecordBatch], schema: StreamSchema) -> tuple[Decoded, pa.Table]:

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import pickle
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -279,3 +280,17 @@ def test_too_many_rejected_records_stop_the_read(
     with pytest.raises(DataError, match=f"more than 8 records are invalid: .*{name}:") as raised:
         read_events([path], schema, max_error_rate=1.0)
     assert raised.value.hint
+
+
+def test_the_cost_of_many_tiny_files_grows_with_their_number(tmp_path: Path) -> None:
+    """The totals of waiting lines are not added up again for each file."""
+    seconds = []
+    for number in (250, 2_000):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        for file in range(number):
+            (directory / f"{file}.jsonl").write_text(raw(travel(id=f"a{file}")))
+        begin = time.process_time()
+        assert read(directory)[1].accepted == number
+        seconds.append(time.process_time() - begin)
+    assert seconds[1] < 20 * seconds[0], "quadratic: more than 30 times"
