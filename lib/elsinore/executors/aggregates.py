@@ -17,7 +17,6 @@ sum, mean or extreme, `States` and `output.finish` also need a method.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum, auto
@@ -38,8 +37,7 @@ from elsinore.query.bound import (
     of_query,
 )
 from elsinore.query.expressions import Applied
-from elsinore.query.steps import OF_STEP
-from elsinore.template.measures import OF_EXTREMES, OF_SUMS
+from elsinore.query.query_keys import Part, PartKind
 
 #: The column of events, or the expression over one event, that an accumulator reads.
 Source = str | Applied
@@ -145,31 +143,17 @@ class Accumulators:
 
 #: No trend has more events.
 _LONGEST = 2**40
-#: Follows the name of a query in the name of its `participation_query`. Other names have no space.
-_OF_EACH = " each"
-_PARTS = re.compile(rf"({OF_STEP} \d+)?({_OF_EACH}|({OF_SUMS}|{OF_EXTREMES}) \d+)?$")
 
 
 @of_query
 def participation_query(query: BoundQuery) -> BoundQuery:
     """Return a query whose aggregates are EACH and DISTINCT of a query, in their order.
 
-    Their values have partial rows of their own, with the name of this query. Every event counts
+    Their values have partial rows of their own, with the key of this query. Every event counts
     once in them, so they are ordinary sums and extremes.
     """
     items = tuple(replace(item, each=False) for item in query.participating)
-    return replace(
-        query, source=replace(query.source, name=query.name + _OF_EACH), aggregates=items
-    )
-
-
-def asked_name(name: str) -> str:
-    """Return the name of the query that a partial row belongs to.
-
-    >>> asked_name("q each"), asked_name("q sums 2"), asked_name("q"), asked_name("q step 3 each")
-    ('q', 'q', 'q', 'q')
-    """
-    return _PARTS.sub("", name, count=1)
+    return replace(query, part=Part(PartKind.EACH), aggregates=items)
 
 
 class Share(NamedTuple):

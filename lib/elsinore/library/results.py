@@ -16,7 +16,6 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.choices import BUDGET
 from elsinore.errors import SetupError, memory_failures
 from elsinore.events import ARROW_TYPES, EventTable
-from elsinore.executors.aggregates import asked_name
 from elsinore.executors.input.ties import Ties
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.partial_rows import PartialRows
@@ -26,6 +25,7 @@ from elsinore.executors.row_bound import MOST_VALUES, require_few_rows
 from elsinore.files.read_events import ReadReport
 from elsinore.query.bound import BoundOutput, BoundQuery, Workload
 from elsinore.query.print_query import count_of
+from elsinore.query.query_keys import QueryKey
 from elsinore.reference.two_step import two_step
 from elsinore.results.published import exact_integers
 from elsinore.results.row import ResultRow, sorted_rows
@@ -81,19 +81,19 @@ def _few_rows(
     Raises:
         QueryError: there are too many rows or values; the error names the query with the most.
     """
-    rows, answered = Counter[str](), answered_by(plan.row_classes)
-    values = Counter[str]()
+    rows, answered = Counter[QueryKey](), answered_by(plan.row_classes)
+    values = Counter[QueryKey]()
     for part in chain.from_iterable(found):
         numbers = np.bincount(part.query, minlength=len(part.queries)).tolist()
         for run, number in zip(part.queries, numbers, strict=True):
-            for name in answered.get(run.name, (run.name,)):
-                rows[name] += number
-                query = workload.by_name[asked_name(name)]
+            for key in answered.get(run.key, (run.key,)):
+                rows[key] += number
+                query = workload.by_name[key.query]
                 # Several partial rows can belong to one row.
                 width = len(query.value_labels)
-                values[query.name] = max(values[query.name], rows[name] * width)
+                values[query.key] = max(values[query.key], rows[key] * width)
         most = values if values.total() > MOST_VALUES else rows
-        query = workload.by_name[asked_name(most.most_common(1)[0][0])]
+        query = workload.by_name[most.most_common(1)[0][0].query]
         require_few_rows(query, rows.total(), values.total())
         yield part
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from elsinore.catalog.stream import AttributeType, StreamSchema
 from elsinore.errors import Diagnostic, Location
 from elsinore.query.expressions import TIME, Applied, BoundExpression, Field, Slot, fields_of
+from elsinore.query.query_keys import Part, QueryKey
 from elsinore.query.syntax import EventPattern, Pattern, Query, Semantics
 from elsinore.timeline import Instant, Length
 from elsinore.windows import Window
@@ -363,6 +364,18 @@ class Refinement(NamedTuple):
     extremes: bool
 
 
+class KeyName(NamedTuple):
+    """The name of a partition key within a query.
+
+    Attributes:
+        use: which key of the attribute it is, from 1.
+        attribute: the attribute.
+    """
+
+    use: int
+    attribute: str
+
+
 @dataclass(frozen=True)
 class BoundQuery:
     """A query whose names are resolved and whose types agree.
@@ -382,6 +395,7 @@ class BoundQuery:
         steps: the pattern of each step, for `RETURN STEPS`. Executors run
             `query.steps.step_queries` instead of the query.
         step_of: the query that this query is a step of, and the number of the step from 1.
+        part: the part of a query or step that this query is.
     """
 
     source: Query
@@ -400,11 +414,17 @@ class BoundQuery:
     refinement: Refinement | None = None
     steps: tuple[Pattern, ...] = ()
     step_of: tuple[BoundQuery, int] | None = None
+    part: Part | None = None
 
-    @property
+    @cached_property
+    def key(self) -> QueryKey:
+        """The query, the step and the part that it is."""
+        return QueryKey(self.source.name, self.step_of and self.step_of[1], self.part)
+
+    @cached_property
     def name(self) -> str:
-        """The query's name, unique in its workload."""
-        return self.source.name
+        """The query's name, unique in its workload; steps and parts have the text of the key."""
+        return str(self.key)
 
     @property
     def at(self) -> Location:
@@ -522,17 +542,17 @@ class BoundQuery:
         return tuple(key for key in self.keys if key.group_label is not None)
 
     @cached_property
-    def named_keys(self) -> dict[str, Key]:
-        """The keys by names that say the attribute, and which of its keys it is; in their order.
+    def named_keys(self) -> dict[KeyName, Key]:
+        """The keys by their names, in their order.
 
-        What one pass over the events calls by one name is one partition key, whatever its scope in
-        each query.
+        Keys with the same name in one pass over the events are one partition key, whatever their
+        scope in each query.
         """
         uses: Counter[str] = Counter()
         found = {}
         for key in self.keys:
             uses[key.attribute] += 1
-            found[f"key {uses[key.attribute]} {key.attribute}"] = key
+            found[KeyName(uses[key.attribute], key.attribute)] = key
         return found
 
     def labelled(self, values: Iterable[Any]) -> tuple[tuple[str, Any], ...]:

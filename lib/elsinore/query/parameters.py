@@ -323,6 +323,7 @@ def _expanded(query: syntax.Query, values: Mapping[str, _Values]) -> Iterator[sy
         yield replace(
             _replaced(query, {name: choice.literal for name, choice in chosen.items()}),
             name=query.name + suffix,
+            written=query.name,
             chosen=tuple(syntax.Chosen(name, texts[name], name in lists) for name in values),
         )
 

@@ -14,16 +14,12 @@ from elsinore.errors import ParameterError
 from elsinore.query.bound import BoundAggregate, BoundQuery, Key, of_query
 from elsinore.query.syntax import Pattern, event_patterns
 
-#: Follows the name of a query in the names of its steps. Other names have no space.
-OF_STEP = " step"
-
 
 @of_query
 def step_queries(query: BoundQuery) -> tuple[BoundQuery, ...]:
     """Return the query of each step, in their order; none for a query without steps.
 
-    The queries are named `q step 1`, `q step 2`, and so on. Positions keep their numbers, because
-    the positions of a prefix come first.
+    Positions keep their numbers, because the positions of a prefix come first.
     """
     return tuple(_step(query, number, pattern) for number, pattern in enumerate(query.steps, 1))
 
@@ -54,10 +50,9 @@ def query_of_step(query: BoundQuery, step: int | None) -> BoundQuery:
 def _step(query: BoundQuery, number: int, pattern: Pattern) -> BoundQuery:
     size = 1 + max(map(query.position_of, event_patterns(pattern)))
     kept = frozenset(range(size))
-    text = f"{query.fingerprint}{OF_STEP} {number}"
+    text = f"{query.fingerprint} step {number}"
     return replace(
         query,
-        source=replace(query.source, name=f"{query.name}{OF_STEP} {number}"),
         text=text,
         fingerprint=hashlib.sha256(text.encode()).hexdigest(),
         pattern=pattern,

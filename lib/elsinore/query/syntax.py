@@ -456,6 +456,7 @@ class Query:
         chosen: the values of its parameters.
         steps: whether it returns a row per part of the sequence (`RETURN STEPS`).
         span: the clause SPAN, which replaces WITHIN.
+        written: the name as written, if values of lists follow it in `name`.
     """
 
     name: str
@@ -471,11 +472,12 @@ class Query:
     chosen: tuple[Chosen, ...] = ()
     steps: bool = False
     span: Span | None = None
+    written: str | None = None
 
     @property
     def written_name(self) -> str:
         """Return the name as written, without values of lists."""
-        return self.name.partition("[")[0]
+        return self.name if self.written is None else self.written
 
     @property
     def listed(self) -> tuple[str, ...]:

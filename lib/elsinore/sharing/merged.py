@@ -16,7 +16,6 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import turned
 from elsinore.template.placement import (
     Admission,
-    Kind,
     Placements,
     admission_of,
     key_attributes,
@@ -31,6 +30,9 @@ from elsinore.template.template import (
     Template,
     Transition,
 )
+
+#: An event type, and the attributes of the keys that its events carry at a state.
+Kind = tuple[str, frozenset[str]]
 
 
 class MergedState(NamedTuple):

@@ -33,6 +33,7 @@ from elsinore.lake.event_files import (
     types_read,
 )
 from elsinore.query.bound import Workload
+from elsinore.query.query_keys import QueryKey
 from elsinore.results.task_rows import (
     EVENTS,
     FINISHED_SCHEMA,
@@ -170,8 +171,8 @@ def counting(
         yield batch
 
 
-def places_of(workload: Workload) -> dict[str, Place]:
-    """Return the places of partial rows by name of the query.
+def places_of(workload: Workload) -> dict[QueryKey, Place]:
+    """Return the places of partial rows by the key of the query.
 
     So also of the steps of queries, and of `participation_query` and `measure_queries` of queries.
     """
@@ -179,7 +180,7 @@ def places_of(workload: Workload) -> dict[str, Place]:
     asking = (participation_query(query) for query in queries if query.participating)
     measuring = (part for query in queries for part in measure_queries(query))
     every = (*queries, *asking, *measuring)
-    return {query.name: Place(n) for n, query in enumerate(every)}
+    return {query.key: Place(n) for n, query in enumerate(every)}
 
 
 def aggregating(
@@ -217,7 +218,7 @@ def finishing(workload: Workload, classes: Sequence[Alike]) -> Task:
         classes: The classes of the queries that ran (`RuntimePlan.row_classes`), of all plans.
     """
     places, answered = places_of(workload), answered_by(classes)
-    queries = {places[each.run.name]: each.run for each in classes}
+    queries = {places[each.run.key]: each.run for each in classes}
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         held = [batch for batch in batches if batch.num_rows]

@@ -29,11 +29,9 @@ from elsinore.query.bound import (
     of_query,
 )
 from elsinore.query.expressions import Applied, BoundExpression, Field
+from elsinore.query.query_keys import Part, PartKind
 from elsinore.template.build import build_templates
 from elsinore.template.refine import Label, Move, Refined, Status, refine
-
-#: Follow the name of a query in the names of its queries of measures. Other names have no space.
-OF_SUMS, OF_EXTREMES = " sums", " extremes"
 
 
 @of_query
@@ -52,9 +50,9 @@ def measure_queries(query: BoundQuery) -> tuple[BoundQuery, ...]:
         groups.setdefault((item.is_extreme, trackers), []).append(item)
     found = []
     for number, ((extreme, trackers), items) in enumerate(groups.items(), 1):
-        name = f"{query.name}{OF_EXTREMES if extreme else OF_SUMS} {number}"
+        part = Part(PartKind.EXTREMES if extreme else PartKind.SUMS, (number,))
         refined = refine(query, build_templates(query), trackers)
-        found.append(_query_of(query, name, trackers, items, refined))
+        found.append(_query_of(query, part, trackers, items, refined))
     return tuple(found)
 
 
@@ -89,7 +87,7 @@ def _tracker_of(item: BoundAggregate, term: MeasureTerm) -> Tracker:
 
 def _query_of(
     query: BoundQuery,
-    name: str,
+    part: Part,
     trackers: tuple[Tracker, ...],
     items: Sequence[BoundAggregate],
     refined: Refined,
@@ -109,7 +107,7 @@ def _query_of(
     ]
     return replace(
         query,
-        source=replace(query.source, name=name),
+        part=part,
         positions=(*query.positions, *positions),
         local_predicates=(*query.local_predicates, *conditions),
         keys=tuple(_with_copies(key, copies) for key in query.keys),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from elsinore.query.bound import BoundQuery, of_query
+from elsinore.query.bound import BoundQuery, KeyName, of_query
 from elsinore.query.expressions import BoundExpression
 from elsinore.query.syntax import Conjunction, Semantics
 from elsinore.template.build import build_templates
@@ -36,7 +36,7 @@ def admission_of(query: BoundQuery, state: State) -> Admission:
 Place = TypeVar("Place", bound=Hashable)
 
 #: An event type, and the names of the keys that events of this type carry at a place.
-Kind = tuple[str, frozenset[str]]
+Kind = tuple[str, frozenset[KeyName]]
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Placement:
 
     type: str
     #: the names (`BoundQuery.named_keys`) of the partition keys that the events carry.
-    keys: frozenset[str]
-    needed: frozenset[str]  #: the names of keys whose values must be neither NULL nor NaN
+    keys: frozenset[KeyName]
+    needed: frozenset[KeyName]  #: the names of keys whose values must be neither NULL nor NaN
     admission: Admission  #: the conditions on single events
 
 
@@ -73,7 +73,7 @@ class Placements(Generic[Place]):
         return found
 
     @cached_property
-    def keys(self) -> frozenset[str]:
+    def keys(self) -> frozenset[KeyName]:
         """Return the names of the keys that partition the trends."""
         return frozenset(name for placement in self.by_place.values() for name in placement.keys)
 

@@ -58,7 +58,7 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
     found = replace_parameters([drawn], declarations, given_in_mapping(params, str))
     assert not found.faults, found.faults
     last = found.queries[-1]  # of a list, the last value is the query's own
-    assert replace(last, name=query.name, chosen=()) == query
+    assert replace(last, name=query.name, written=None, chosen=()) == query
     return last
 
 

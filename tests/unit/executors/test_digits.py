@@ -147,7 +147,7 @@ def test_partial_rows_of_several_tasks_are_merged_exactly(name: str, parts: list
     place, first, found = Place(0), 0, []
     for values in parts:
         for rows in aggregate_query(query, events_of(name, values, first)):
-            found += from_arrow(to_arrow([rows], {"q": place}), {place: query})
+            found += from_arrow(to_arrow([rows], {query.key: place}), {place: query})
         first += len(values)
     [row] = finish(workload, merge(found))
     known = [value for part in parts for value in part if value is not None]
@@ -189,8 +189,8 @@ def test_moments_of_measures_of_partial_rows() -> None:
     rows = [("A", t, {"x": t // 70_000, "y": y}) for t, y in zip(times, doubles, strict=True)]
     whole = two_step(query, EventTable.of(SCHEMA, rows))
     runs = [query, *measure_queries(query)]
-    places = {run.name: Place(0, 0, n) for n, run in enumerate(runs)}
-    queries = {places[run.name]: run for run in runs}
+    places = {run.key: Place(0, 0, n) for n, run in enumerate(runs)}
+    queries = {places[run.key]: run for run in runs}
     plan, found = RuntimePlan.of(workload.queries), []
     for part in (rows[:3], rows[3:]):
         for parts in plan.run(EventTable.of(SCHEMA, part)):

@@ -53,7 +53,7 @@ def test_a_printed_query_parses_to_the_same_tree() -> None:
 def test_random_queries_survive_printing(seed: int) -> None:
     drawn = random_case(seed).query.source
     # Parameters have values here, which a query of a list has in its name.
-    source = replace(drawn, name="q", chosen=())
+    source = replace(drawn, name="q", written=None, chosen=())
     assert parse_workload(print_query(source)) == (source,)
 
 

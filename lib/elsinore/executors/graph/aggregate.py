@@ -22,7 +22,7 @@ from elsinore.executors.output.partial_rows import PartialRows, merge, merge_all
 from elsinore.executors.output.window_rows import Groups, Reading, partial_rows
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.exact_columns import from_limbs, from_python, to_python
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import BoundQuery, KeyName
 from elsinore.query.syntax import Conjunction
 from elsinore.template.build import Templates, build_conjoined, build_templates
 from elsinore.template.support import require
@@ -68,14 +68,17 @@ def aggregate_query(
 # ---- AND: the number of pairs of trends, one from each side (GRETA section 9)
 
 #: The name and the code of each key that a trend carries, sorted by name.
-KeyValues = tuple[tuple[str, int], ...]
+KeyValues = tuple[tuple[KeyName, int], ...]
 
 #: The number of trends by the keys that they carry.
 Counts = dict[KeyValues, int]
 
 
 def conjoined_rows(
-    query: BoundQuery, codes: Mapping[str, KeyCodes], columns: EventColumns, owned: Interval | None
+    query: BoundQuery,
+    codes: Mapping[KeyName, KeyCodes],
+    columns: EventColumns,
+    owned: Interval | None,
 ) -> list[PartialRows]:
     """Return partial rows with the number of pairs of different trends.
 
@@ -114,7 +117,7 @@ def conjoined_rows(
 def _counts(
     query: BoundQuery,
     templates: Templates,
-    codes: Mapping[str, KeyCodes],
+    codes: Mapping[KeyName, KeyCodes],
     columns: EventColumns,
     owned: Interval | None,
 ) -> Mapping[int, Counts]:
@@ -169,18 +172,18 @@ def _agreeing(left: Counts, right: Counts) -> Iterator[tuple[KeyValues, KeyValue
                 yield one, other
 
 
-def _by_carried(counts: Counts) -> dict[tuple[str, ...], list[KeyValues]]:
-    found: dict[tuple[str, ...], list[KeyValues]] = defaultdict(list)
+def _by_carried(counts: Counts) -> dict[tuple[KeyName, ...], list[KeyValues]]:
+    found: dict[tuple[KeyName, ...], list[KeyValues]] = defaultdict(list)
     for values in counts:
         found[tuple(name for name, _ in values)].append(values)
     return found
 
 
-def _part(values: KeyValues, keys: frozenset[str]) -> KeyValues:
+def _part(values: KeyValues, keys: frozenset[KeyName]) -> KeyValues:
     return tuple((name, code) for name, code in values if name in keys)
 
 
-def _group(query: BoundQuery, codes: Mapping[str, KeyCodes], values: KeyValues) -> str:
+def _group(query: BoundQuery, codes: Mapping[KeyName, KeyCodes], values: KeyValues) -> str:
     """Return the group of a pair as a JSON array."""
     carried = dict(values)
     group = [

@@ -14,7 +14,7 @@ import numpy as np
 
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
-from elsinore.executors.aggregates import Accumulator, accumulators_of, asked_name
+from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.graph.climb import are_large, rank_orders
 from elsinore.executors.graph.kernels.best import (
     Bests,
@@ -42,7 +42,7 @@ from elsinore.executors.output.state_columns import Extremes, WideExtremes, scal
 from elsinore.executors.output.window_rows import Groups
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.two_parts import LOW, NARROW, PART
-from elsinore.query.bound import BoundQuery, Marks, MeasureKind, MeasureTerm
+from elsinore.query.bound import BoundQuery, KeyName, Marks, MeasureKind, MeasureTerm
 from elsinore.template.build import build_templates
 from elsinore.template.placement import placements_of
 from elsinore.template.template import Template
@@ -99,7 +99,7 @@ class _Pass:
         self,
         query: BoundQuery,
         template: Template,
-        codes: Mapping[str, KeyCodes],
+        codes: Mapping[KeyName, KeyCodes],
         columns: EventColumns,
     ) -> None:
         self.query, self.template, self.columns = query, template, columns
@@ -185,7 +185,7 @@ class _Sums:
 
     def _of_integers(self, parts: Sequence[_Part], highest: int) -> Weights:
         if highest >= _WIDE:
-            name = asked_name(self._pass.query.name)
+            name = self._pass.query.key.query
             message = f"query {name}: a sum in a minimum or maximum needs more than 96 bits"
             raise QueryError(message, hint="aggregate smaller numbers")
         dtype = np.int64 if highest < NARROW else object

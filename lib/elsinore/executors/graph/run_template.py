@@ -29,7 +29,7 @@ from elsinore.executors.input.weights import NO_RANK, EventWeights, Extremes, we
 from elsinore.executors.kinds import Kind
 from elsinore.executors.output.window_rows import WindowRows
 from elsinore.query.automaton import may_meet
-from elsinore.query.bound import BoundQuery, Key
+from elsinore.query.bound import BoundQuery, Key, KeyName
 from elsinore.template.placement import placements_of
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
@@ -49,7 +49,7 @@ class Propagated:
 def run_template(
     query: BoundQuery,
     template: Template,
-    codes: Mapping[str, KeyCodes],
+    codes: Mapping[KeyName, KeyCodes],
     columns: EventColumns,
     owned: Interval | None,
 ) -> Propagated:
@@ -99,10 +99,10 @@ NONE = np.iinfo(np.int64).min
 def last_events(
     query: BoundQuery,
     schema: StreamSchema,
-    codes: Mapping[str, KeyCodes],
+    codes: Mapping[KeyName, KeyCodes],
     columns: EventColumns,
     entries: StateEntries,
-    keys: Mapping[str, np.ndarray],
+    keys: Mapping[KeyName, np.ndarray],
 ) -> np.ndarray:
     """Return as int64[N] the time of the last earlier event in the partition of each entry.
 
@@ -130,10 +130,10 @@ def last_events(
     return last
 
 
-def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[str, ...], list[str]]:
+def _types_by_keys(query: BoundQuery, schema: StreamSchema) -> dict[tuple[KeyName, ...], list[str]]:
     """Return the types of the stream by the partition keys that apply to their events."""
     keys = {name: key for name, key in query.named_keys.items() if _makes_partitions(query, key)}
-    found: dict[tuple[str, ...], list[str]] = {}
+    found: dict[tuple[KeyName, ...], list[str]] = {}
     for kind in schema.by_name:
         applying = tuple(n for n, key in keys.items() if _applies(query, schema, key, kind))
         found.setdefault(applying, []).append(kind)

@@ -25,7 +25,6 @@ from elsinore.executors.aggregates import (
     Source,
     Weight,
     accumulators_of,
-    asked_name,
 )
 from elsinore.executors.input.columns import Column, EventColumns
 from elsinore.executors.input.exact import ExactColumn, exact_values
@@ -398,7 +397,7 @@ def _require_few(query: BoundQuery, numbers: int, columns: EventColumns) -> None
 
 def _too_many(query: BoundQuery, numbers: int) -> QueryError:
     message = (
-        f"query {asked_name(query.name)}: exact sums for STDDEV and VARIANCE need {numbers:,} "
+        f"query {query.key.query}: exact sums for STDDEV and VARIANCE need {numbers:,} "
         "numbers per event or more, because values are too large or differ too much in size"
     )
     hint = "round the values, as in STDDEV(round(V.price, 6)), or compute with doubles"

@@ -21,12 +21,12 @@ from elsinore.executors.input.evaluate import admitted
 from elsinore.executors.input.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.executors.input.key_codes import Columns, KeyCodes, join_keys, joined_texts
 from elsinore.executors.input.numbering import numbered
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import BoundQuery, KeyName
 from elsinore.sorting import ascending
 from elsinore.template.placement import Admission, Kind, Place, Placements
 
 #: No conditions on the events or on their keys.
-_OPEN: tuple[Admission, frozenset[str]] = (frozenset(), frozenset()), frozenset()
+_OPEN: tuple[Admission, frozenset[KeyName]] = (frozenset(), frozenset()), frozenset()
 #: Number of admissions that the bits of one word distinguish.
 _WORD = 62
 #: Words below this are numbered by a table.
@@ -53,9 +53,9 @@ class Entries(Generic[Place]):
     classes: tuple[frozenset[Place], ...]
     rows: np.ndarray | None
     offsets: np.ndarray
-    keys: Mapping[str, np.ndarray]
+    keys: Mapping[KeyName, np.ndarray]
 
-    def group_texts(self, query: BoundQuery, codes: Mapping[str, KeyCodes]) -> pa.Array:
+    def group_texts(self, query: BoundQuery, codes: Mapping[KeyName, KeyCodes]) -> pa.Array:
         """Return the group of each partition as a JSON array of a query's group values.
 
         A key that the trends do not carry is null, like a NULL value.
@@ -74,13 +74,13 @@ class Entries(Generic[Place]):
         return joined_texts(texts, size)
 
 
-def key_codes(query: BoundQuery, columns: EventColumns) -> dict[str, KeyCodes]:
+def key_codes(query: BoundQuery, columns: EventColumns) -> dict[KeyName, KeyCodes]:
     """Return the codes of a query's keys by name (`BoundQuery.named_keys`)."""
     return {name: KeyCodes.of(key, columns) for name, key in query.named_keys.items()}
 
 
 def make_entries(
-    placements: Placements[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
+    placements: Placements[Place], codes_of: Mapping[KeyName, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
     """Return the entries of queries that have the same partition keys.
 
@@ -113,13 +113,13 @@ def make_entries(
     heads = offsets[:-1].copy()
     group_events(owners, codes, times, meant, order, heads, rows, grouped, sorted_times)
     kept = np.flatnonzero(counts)
-    partitions = {name: values[kept] for name, values in partitions.items()}
+    held = {name: partitions[name][kept] for name in keys}
     offsets = np.append(offsets[kept], amount)
-    return Entries(sorted_times, grouped, classes, rows, offsets, partitions)
+    return Entries(sorted_times, grouped, classes, rows, offsets, held)
 
 
 def latest_entries(
-    placements: Placements[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
+    placements: Placements[Place], codes_of: Mapping[KeyName, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
     """Return `make_entries`; equal calls in succession return the same entries.
 
@@ -135,7 +135,7 @@ def _times(columns: EventColumns) -> np.ndarray:
     return plain_values(columns.events.table[TIME_COLUMN], np.int64)
 
 
-def _owners(keys: Mapping[str, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
+def _owners(keys: Mapping[KeyName, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
     """Return the partition of each event, the key codes of each partition, and their number."""
     if len(keys) == 1:
         ((name, key),) = keys.items()
@@ -151,7 +151,7 @@ def _owners(keys: Mapping[str, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
 def _code_events(
     placements: Placements[Place],
     by_kind: Mapping[Kind, list[Place]],
-    codes_of: Mapping[str, KeyCodes],
+    codes_of: Mapping[KeyName, KeyCodes],
     columns: EventColumns,
 ) -> tuple[np.ndarray, tuple[frozenset[Place], ...]]:
     """Return a code per event, and the event class of each code.
@@ -165,7 +165,7 @@ def _code_events(
     codes = types
     barring = frozenset(name for name, key in codes_of.items() if not key.usable.all())
     for (kind, _), mine in by_kind.items():
-        asked: dict[tuple[Admission, frozenset[str]], list[Place]] = {}
+        asked: dict[tuple[Admission, frozenset[KeyName]], list[Place]] = {}
         for place in mine:
             placement = placements.by_place[place]
             what = placement.admission, placement.needed & barring
@@ -221,7 +221,7 @@ _ROW, _PARTITION = "row", "partition"
 
 
 def _joined(
-    placements: Placements[Place], codes_of: Mapping[str, KeyCodes], columns: EventColumns
+    placements: Placements[Place], codes_of: Mapping[KeyName, KeyCodes], columns: EventColumns
 ) -> Entries[Place]:
     """Return the entries if the events carry different sets of keys.
 
@@ -229,7 +229,8 @@ def _joined(
     an entry for each set of keys. These entries have the same time, so none precedes another.
     """
     classes: list[frozenset[Place]] = []
-    carried, codes, rows_of = [], [], []
+    carried: list[Columns] = []
+    codes, rows_of = [], []
     for kind, mine in placements.by_kind.items():
         coded, own = _code_events(placements, {kind: mine}, codes_of, columns)
         rows = np.flatnonzero(np.array([*map(bool, own)], np.bool_)[coded])
@@ -270,7 +271,7 @@ def _find_partitions(placements: Placements[Place], carried: Sequence[Columns]) 
         placements: the states or positions of the queries.
         carried: for each kind of `placements.by_kind`, the key codes of its events.
     """
-    carriers: dict[frozenset[str], list[Columns]] = {}
+    carriers: dict[frozenset[KeyName], list[Columns]] = {}
     for ((_, keys), places), codes in zip(placements.by_kind.items(), carried, strict=True):
         if not placements.useful.isdisjoint(places):
             carriers.setdefault(keys, []).append(codes)
@@ -286,7 +287,7 @@ def _find_partitions(placements: Placements[Place], carried: Sequence[Columns]) 
     return reduce(join_keys, sorted(needed, key=len, reverse=True))
 
 
-def _distinct(carried: list[Columns], keys: Iterable[str]) -> Columns:
+def _distinct(carried: list[Columns], keys: Iterable[KeyName]) -> Columns:
     """Return the distinct combinations of some keys among the events of several kinds."""
     together = {n: np.concatenate([codes[n] for codes in carried]) for n in sorted(keys)}
     _, rows = numbered(together.values(), next(iter(together.values())).size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -108,11 +108,11 @@ def joined_texts(texts: Sequence[pa.Array], size: int) -> pa.Array:
     return pc.binary_join_element_wise("[", inside, "]", "")
 
 
-#: Columns of integers from 0 by name, all of one length: codes of keys, numbers of rows.
-Columns = Mapping[str, np.ndarray]
+#: Columns of integers from 0, all of one length: codes of keys by `KeyName`, numbers of rows.
+Columns = Mapping[Hashable, np.ndarray]
 
 
-def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
+def join_keys(left: Columns, right: Columns) -> Columns:
     """Return the natural join of two tables: all pairs of rows that agree in the common columns.
 
     >>> join_keys({"a": np.array([1, 2])}, {"a": np.array([2, 2]), "b": np.array([5, 6])})
@@ -129,5 +129,5 @@ def join_keys(left: Columns, right: Columns) -> dict[str, np.ndarray]:
     lefts = np.repeat(np.arange(size), counts)
     within = np.arange(lefts.size) - np.repeat(np.cumsum(counts) - counts, counts)
     rights = order[np.repeat(first, counts) + within]
-    found = {name: column[lefts] for name, column in left.items()}
+    found: dict[Hashable, np.ndarray] = {name: column[lefts] for name, column in left.items()}
     return found | {n: column[rights] for n, column in right.items() if n not in shared}

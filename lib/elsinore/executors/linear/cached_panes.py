@@ -34,6 +34,7 @@ from elsinore.executors.output.window_rows import Groups
 from elsinore.executors.output.wire import Place
 from elsinore.numbers.exact_columns import Integers
 from elsinore.query.bound import BoundQuery
+from elsinore.query.query_keys import Part, PartKind, QueryKey
 from elsinore.sorting import ascending
 from elsinore.template.placement import partition_signature
 from elsinore.template.template import Template, leading_to, reachable
@@ -86,10 +87,10 @@ class CarriedPanes:
         )
 
     @cached_property
-    def places(self) -> dict[str, Place]:
-        """Return the place of each row of every map, by the name of its query."""
+    def places(self) -> dict[QueryKey, Place]:
+        """Return the place of each row of every map, by the key of its query."""
         return {
-            query.name: Place(member.number, *place)
+            query.key: Place(member.number, *place)
             for member in self._members
             for (query, _), place in zip(member.rows, member.places, strict=True)
         }
@@ -98,7 +99,7 @@ class CarriedPanes:
     def pane_queries(self) -> dict[Place, BoundQuery]:
         """Return the query of each row of every map, by its place."""
         queries = (query for member in self._members for query, _ in member.rows)
-        return {self.places[query.name]: query for query in queries}
+        return {self.places[query.key]: query for query in queries}
 
     def pane_rows(
         self, events: EventTable | EventColumns, owned: Interval | None = None
@@ -145,7 +146,7 @@ class CarriedPanes:
         """Yield the number of each member that has rows, with its rows."""
         found: dict[int, list[PartialRows]] = {}
         for part in panes:
-            members = np.array([self.places[query.name].query for query in part.queries])
+            members = np.array([self.places[query.key].query for query in part.queries])
             owners = members[part.query]
             for number in np.unique(owners).tolist():
                 mine = np.flatnonzero(owners == number)
@@ -190,9 +191,8 @@ class _Member:
         keys = tuple(replace(k, group_label=k.group_label or k.attribute) for k in self.query.keys)
         window, found = Window(self.pane, self.pane), []
         for place in self.places:
-            name = " ".join(map(str, (self.number, *place)))
-            source = replace(self.query.source, name=name)
-            query = replace(self.query, source=source, keys=keys, window=window)
+            part = Part(PartKind.PANE, place)
+            query = replace(self.query, part=part, keys=keys, window=window)
             found.append((query, self._between(*place)))
         return tuple(found)
 
@@ -240,8 +240,8 @@ class _Member:
         Also return the key values of each partition.
         """
         used, owners = np.unique(rows.group, return_inverse=True)
-        names = zip((query.name for query, _ in self.rows), self.places, strict=True)
-        place_of, maps = dict(names), defaultdict[int, _Map](dict)
+        own = zip((query.key for query, _ in self.rows), self.places, strict=True)
+        place_of, maps = dict(own), defaultdict[int, _Map](dict)
         order = ascending(rows.window, rows.query)
         where = np.stack([rows.window[order], rows.query[order]])
         for each in np.split(order, np.flatnonzero(np.diff(where).any(axis=0)) + 1):
@@ -252,7 +252,7 @@ class _Member:
                 type(column).joined([column.take(each), column.zero(1)]).take(position)
                 for column in rows.columns
             )
-            maps[window * self.pane][place_of[query.name]] = _Trends.of(columns)
+            maps[window * self.pane][place_of[query.key]] = _Trends.of(columns)
         return maps, rows.groups.take(pa.array(used))
 
     def _products(self, maps: Mapping[int, _Map], numbers: range) -> Iterator[tuple[int, _Trends]]:

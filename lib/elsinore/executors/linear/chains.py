@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from elsinore.executors.aggregates import Accumulator, accumulators_of
 from elsinore.executors.linear.kernels.segments import START
-from elsinore.query.bound import BoundQuery, Key
+from elsinore.query.bound import BoundQuery, Key, KeyName
 from elsinore.query.segments import Segment, signature
 
 #: Numbers of counts, doubles and ranks.
@@ -75,7 +75,7 @@ class Symbol:
         return self.query.positions[self.position].type
 
 
-def carried(symbol: Symbol) -> dict[str, Key]:
+def carried(symbol: Symbol) -> dict[KeyName, Key]:
     """Return the keys of a symbol's events, by name."""
     keys = symbol.query.named_keys
     return {name: key for name, key in keys.items() if symbol.position in key.positions}
@@ -86,7 +86,7 @@ def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
 
     Each group is one pass over the events. Segments are shared only within a pass.
     """
-    found: dict[frozenset[str], list[BoundQuery]] = {}
+    found: dict[frozenset[KeyName], list[BoundQuery]] = {}
     for query in queries:
         found.setdefault(frozenset(query.named_keys), []).append(query)
     return list(found.values())
@@ -99,7 +99,7 @@ def make_chains(
 
     Positions share a symbol if type, local predicates and keys agree (Sharon, section 7.2).
     """
-    symbols: dict[tuple[str, ...], int] = {}
+    symbols: dict[tuple[str | KeyName, ...], int] = {}
     named: list[Symbol] = []
     windows: dict[tuple[int, int], int] = {}
     chains = []
@@ -108,7 +108,7 @@ def make_chains(
         for position in query.positions:
             symbol = Symbol(query, position.index)
             text = signature(query, Segment(query.name, position.index, (position.type,)))
-            kind = text, *carried(symbol)
+            kind: tuple[str | KeyName, ...] = (text, *carried(symbol))
             if kind not in symbols:
                 named.append(symbol)
             numbers.append(symbols.setdefault(kind, len(symbols)))

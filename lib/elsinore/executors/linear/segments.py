@@ -20,7 +20,7 @@ from elsinore.executors.linear.segment_tables import Lowered, lower_classes, low
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.window_rows import Groups, Reading, WindowRows, partial_rows
 from elsinore.executors.row_bound import RowBound
-from elsinore.query.bound import BoundQuery
+from elsinore.query.bound import BoundQuery, KeyName
 from elsinore.query.segments import Segment
 from elsinore.timeline import Interval
 
@@ -78,7 +78,7 @@ def _run_pass(
             part.where(~((part.owners == number) & np.isin(part.keys[:, 1], windows)))
             for part in parts
         ]
-    readings, groups = [], dict[tuple[str, ...], Groups]()
+    readings, groups = [], dict[tuple[KeyName, ...], Groups]()
     for query in (chain.query for chain in lowered.chains):
         named = tuple(n for n, key in query.named_keys.items() if key.group_label is not None)
         if named not in groups:

@@ -13,6 +13,7 @@ from elsinore.executors.output.exact_states import ExactSums
 from elsinore.executors.output.partial_rows import PartialRows, by_shape
 from elsinore.executors.output.state_columns import StateColumn
 from elsinore.query.bound import BoundQuery
+from elsinore.query.query_keys import QueryKey
 
 
 def restored(parts: Iterable[PartialRows], queries: Sequence[BoundQuery]) -> list[PartialRows]:
@@ -22,18 +23,18 @@ def restored(parts: Iterable[PartialRows], queries: Sequence[BoundQuery]) -> lis
         parts: partial rows of queries, some of which can be of `executors.input.digits.in_digits`.
         queries: the queries themselves.
     """
-    by_name = {query.name: query for query in queries}
-    found = [rows for part in parts for rows in _restored(part, by_name)]
+    by_key = {query.key: query for query in queries}
+    found = [rows for part in parts for rows in _restored(part, by_key)]
     return by_shape(found)
 
 
-def _restored(part: PartialRows, by_name: dict[str, BoundQuery]) -> Iterator[PartialRows]:
+def _restored(part: PartialRows, by_key: dict[QueryKey, BoundQuery]) -> Iterator[PartialRows]:
     if not any(isinstance(query, DigitQuery) for query in part.queries):
         yield part
         return
     for number, run in enumerate(part.queries):
         rows = part.take(np.flatnonzero(part.query == number))
-        owners, query = np.zeros(len(rows), np.int32), by_name[run.name]
+        owners, query = np.zeros(len(rows), np.int32), by_key[run.key]
         columns = _columns(run, query, rows)
         yield replace(rows, queries=(query,), query=owners, columns=columns)
 

@@ -21,7 +21,6 @@ from elsinore.catalog.stream import AttributeType
 from elsinore.executors.aggregates import (
     RULES,
     Accumulator,
-    asked_name,
     needs_of,
     participation_query,
 )
@@ -54,6 +53,7 @@ from elsinore.query.bound import (
     Workload,
 )
 from elsinore.query.expressions import BoundExpression, GroupValue, Slot, operands_of
+from elsinore.query.query_keys import QueryKey
 from elsinore.query.steps import step_queries
 from elsinore.results.published import LONG_SCHEMA, exact_text, group_text
 from elsinore.results.row import ResultRow, Value, sorted_rows
@@ -61,8 +61,8 @@ from elsinore.sorting import ascending
 from elsinore.template.measures import measure_queries
 from elsinore.timeline import Instant, Length, hour_label
 
-#: By the name of a query that ran: the names of the queries that its rows answer.
-Answered = Mapping[str, Sequence[str]]
+#: By the key of a query that ran: the keys of the queries that its rows answer.
+Answered = Mapping[QueryKey, Sequence[QueryKey]]
 
 #: Every query answers only itself.
 NOTHING: Answered = MappingProxyType({})
@@ -110,23 +110,23 @@ class Ran(NamedTuple):
     rows: PartialRows
 
 
-#: The partial rows of a query, of its `participation_query` and of its `measure_queries`, by name.
+#: The partial rows of a query, of its `participation_query` and of its `measure_queries`, by key.
 #: Some can be missing.
-Parts = dict[str, Ran]
+Parts = dict[QueryKey, Ran]
 
 
 def _by_query(
     workload: Workload, partial: Sequence[PartialRows], answered: Answered
 ) -> Iterator[tuple[BoundQuery, Parts]]:
     """Yield each query that has partial rows, with its rows."""
-    asked: dict[str, dict[str, tuple[BoundQuery, list[Any]]]] = {}
+    asked: dict[str, dict[QueryKey, tuple[BoundQuery, list[Any]]]] = {}
     for part in partial:
         order = np.argsort(part.query, kind="stable")
         firsts = np.searchsorted(part.query[order], np.arange(len(part.queries) + 1))
         for number, run in enumerate(part.queries):
             mine = order[firsts[number] : firsts[number + 1]]
-            for name in answered.get(run.name, (run.name,)) if mine.size else ():
-                own = asked.setdefault(asked_name(name), {}).setdefault(name, (run, []))
+            for key in answered.get(run.key, (run.key,)) if mine.size else ():
+                own = asked.setdefault(key.query, {}).setdefault(key, (run, []))
                 own[1].append((part, mine))
     for name, found in asked.items():
         yield (
@@ -169,7 +169,7 @@ def finish_query(query: BoundQuery, parts: Parts) -> list[Finished]:
     if not query.steps:
         return [_kept_by_having(query, parts)]
     first, *others = step_queries(query)
-    if first.name not in parts:
+    if first.key not in parts:
         return []
     rows, columns = _aggregates(first, parts)
     found = [Finished(rows, columns, 1)]
@@ -182,7 +182,7 @@ def _of_step(step: BoundQuery, parts: Parts, rows: PartialRows) -> list[Values |
     """Return the values of a step in the order of the rows of the first step."""
     columns = list[Values | Longs]()
     for asked in (step, participation_query(step)) if step.participating else (step,):
-        run, found = parts.get(asked.name) or Ran(asked, PartialRows.none_of(asked))
+        run, found = parts.get(asked.key) or Ran(asked, PartialRows.none_of(asked))
         states = States.of(run, _with_rows_of(rows, found))
         columns += [_finished(item, states) for item in asked.counted]
     return columns
@@ -231,20 +231,20 @@ def _aggregates(query: BoundQuery, parts: Parts) -> tuple[PartialRows, list[Valu
     A row with a trend has participating events, and the other way round. So the partial rows of
     both kinds have the same windows and groups.
     """
-    asked = {query.name: [(item.label, item) for item in query.counted]}
+    asked = {query.key: [(item.label, item) for item in query.counted]}
     if query.participating:
         each = participation_query(query)
         labels = (item.label for item in query.participating)
-        asked[each.name] = list(zip(labels, each.aggregates, strict=True))
+        asked[each.key] = list(zip(labels, each.aggregates, strict=True))
     values, held = (
         dict[str, Values | Longs](),
-        [parts[name].rows for name in asked if name in parts],
+        [parts[key].rows for key in asked if key in parts],
     )
     rows = held if len(held) == 1 else _aligned(query, held)
-    for (name, items), part in zip(
-        ((name, asked[name]) for name in asked if name in parts), rows, strict=True
+    for (key, items), part in zip(
+        ((key, asked[key]) for key in asked if key in parts), rows, strict=True
     ):
-        states = States.of(parts[name].query, part)
+        states = States.of(parts[key].query, part)
         values |= {label: _finished(item, states) for label, item in items}
     for own in measure_queries(query):
         values |= _measured(own, parts, rows[0])
@@ -269,7 +269,7 @@ def _measured(part: BoundQuery, parts: Parts, rows: PartialRows) -> dict[str, Va
 
     A row of the origin is missing in the part if no trend has a value.
     """
-    run, found = parts.get(part.name) or Ran(part, PartialRows.none_of(part))
+    run, found = parts.get(part.key) or Ran(part, PartialRows.none_of(part))
     states = States.of(run, _with_rows_of(rows, found))
     return {item.label: _finished(item, states) for item in part.aggregates}
 

@@ -96,7 +96,7 @@ def _kind_of(item: BoundAggregate) -> ExtremeKind:
 class PartialRows:
     """R partial rows of queries that have the same shape."""
 
-    queries: tuple[BoundQuery, ...]  #: one or more; their names differ
+    queries: tuple[BoundQuery, ...]  #: one or more; their keys differ
     groups: pa.Array  #: string[G], distinct groups as JSON arrays, in the order of GROUP-BY
     query: np.ndarray  #: int32[R], positions in `queries`
     group: np.ndarray  #: int32[R], positions in `groups`
@@ -139,10 +139,10 @@ class PartialRows:
         """
         if len(parts) == 1:
             return parts[0]
-        queries = {query.name: query for part in parts for query in part.queries}
+        queries = {query.key: query for part in parts for query in part.queries}
         numbers = {name: number for number, name in enumerate(queries)}
         query = [
-            np.array([numbers[each.name] for each in part.queries], np.int32)[part.query]
+            np.array([numbers[each.key] for each in part.queries], np.int32)[part.query]
             for part in parts
         ]
         groups, group = joined_groups(parts)

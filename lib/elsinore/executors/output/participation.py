@@ -29,7 +29,6 @@ from elsinore.executors.aggregates import (
     Weight,
     WeightColumns,
     accumulators_of,
-    asked_name,
     exceeds_64_bits,
     participation_query,
 )
@@ -87,7 +86,7 @@ def aggregate_participation(
 ) -> list[PartialRows]:
     """Return partial rows of EACH and DISTINCT of queries.
 
-    The rows have the names of `participation_query`.
+    The rows have the keys of `participation_query`.
 
     Args:
         queries: a query without `participation_refusals`, or several that share a pass
@@ -390,9 +389,9 @@ class _Lists:
             rows: the rows without these values.
             groups: int[P], the group of each partition.
         """
-        names = [query.name for query in self.sought.queries]
+        keys = [query.key for query in self.sought.queries]
         listed = {self.sought.accumulators[k].query for k in self.parts}
-        numbers = [names.index(query.name) for query in rows.queries]
+        numbers = [keys.index(query.key) for query in rows.queries]
         if listed.isdisjoint(numbers):
             yield rows
             return
@@ -488,7 +487,7 @@ def _combined(source: Applied, columns: EventColumns) -> np.ndarray:
 
 def too_many(query: BoundQuery) -> QueryError:
     """Return the error of a query whose lists of events are too large."""
-    name = asked_name(query.name)
+    name = query.key.query
     message = (
         f"query {name}: more than {MOST_LISTED:,} events or values of EACH and DISTINCT must be "
         "compared"

@@ -26,6 +26,7 @@ from elsinore.executors.output.state_columns import (
 from elsinore.executors.output.value_lists import ValueLists
 from elsinore.numbers.exact_columns import Band, Integers
 from elsinore.query.bound import BoundQuery
+from elsinore.query.query_keys import QueryKey
 
 #: `query`, `opening` and `state` are a `Place`, and `window` is the number of a window. `integers`
 #: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
@@ -59,19 +60,19 @@ class Place(NamedTuple):
     state: int = -1  #: the state at which the trends of a pane end
 
 
-def to_arrow(parts: Sequence[PartialRows], places: Mapping[str, Place]) -> pa.Table:
+def to_arrow(parts: Sequence[PartialRows], places: Mapping[QueryKey, Place]) -> pa.Table:
     """Return partial rows as a table of `WIRE_SCHEMA`.
 
     Args:
         parts: the rows.
-        places: the place of each query by its name; no two queries have the same one.
+        places: the place of each query by its key; no two queries have the same one.
     """
     tables = [_table(part, places) for part in parts if len(part)]
     return pa.concat_tables([WIRE_SCHEMA.empty_table(), *tables])
 
 
-def _table(part: PartialRows, places: Mapping[str, Place]) -> pa.Table:
-    found = np.array([places[query.name] for query in part.queries], np.int64)
+def _table(part: PartialRows, places: Mapping[QueryKey, Place]) -> pa.Table:
+    found = np.array([places[query.key] for query in part.queries], np.int64)
     query, opening, state = found[part.query].T
     size, columns = len(part), part.columns
     integers = [each for column in columns if (each := _integers_of(column)) is not None]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from elsinore.executors.aggregates import participation_query
 from elsinore.query.bound import BoundQuery
+from elsinore.query.query_keys import QueryKey
 from elsinore.template.measures import measure_queries
 from elsinore.template.support import greta_refusals
 
@@ -19,9 +20,9 @@ class Alike:
     queries: tuple[BoundQuery, ...]  #: all queries of the class
 
 
-def answered_by(classes: Sequence[Alike]) -> dict[str, tuple[str, ...]]:
-    """Return the names of the queries of each class, by the name of the query that is run."""
-    return {each.run.name: tuple(query.name for query in each.queries) for each in classes}
+def answered_by(classes: Sequence[Alike]) -> dict[QueryKey, tuple[QueryKey, ...]]:
+    """Return the keys of the queries of each class, by the key of the query that is run."""
+    return {each.run.key: tuple(query.key for query in each.queries) for each in classes}
 
 
 def alike_in_participation(classes: Sequence[Alike]) -> Iterator[tuple[BoundQuery, Alike]]:

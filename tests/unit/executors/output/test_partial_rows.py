@@ -28,6 +28,7 @@ from elsinore.executors.output.state_columns import (
 from elsinore.executors.output.wire import WIRE_SCHEMA, Place, from_arrow, to_arrow
 from elsinore.numbers.exact_columns import Integers, from_limbs, to_python
 from elsinore.query.load_workload import read_workload
+from elsinore.query.query_keys import QueryKey
 from elsinore.template.measures import measure_queries
 from tests.draws import draws
 from tests.golden_cases import stream_schema
@@ -50,7 +51,7 @@ MEASURES = read_workload(
 ).queries
 QUERIES = (*QUERIES, *(part for query in MEASURES for part in measure_queries(query)))
 BY_NAME = {query.name: query for query in QUERIES}
-PLACES = {name: Place(7 + n) for n, name in enumerate(BY_NAME)}
+PLACES = {query.key: Place(7 + n) for n, query in enumerate(BY_NAME.values())}
 cases = settings(max_examples=draws(60, 2_000))
 
 #: One row: query, group, window, integers, sums, extremes.
@@ -224,7 +225,7 @@ def test_tables_have_the_same_rows(given_rows: list[Row], cut: int) -> None:
     parts = parts_of(given_rows, cut)
     table = to_arrow(parts, PLACES)
     assert (table.schema, table.num_rows) == (WIRE_SCHEMA, len(given_rows))
-    queries = {PLACES[name]: query for name, query in BY_NAME.items()}
+    queries = {PLACES[query.key]: query for query in BY_NAME.values()}
     assert plain(from_arrow(table, queries)) == plain(parts)
     # Slices, chunks and columns that may be NULL, as Spark returns them.
     nullable = pa.schema([field.with_nullable(True) for field in WIRE_SCHEMA])
@@ -236,7 +237,7 @@ def test_tables_have_the_same_rows(given_rows: list[Row], cut: int) -> None:
 
 def test_only_wide_rows_have_bytes() -> None:
     part = part_of([("others", "[]", n, (n, 2**80 * (n == 1)), (0.0,), (None,)) for n in range(3)])
-    table = to_arrow([part], {"others": Place(3)})
+    table = to_arrow([part], {QueryKey("others"): Place(3)})
     assert table["wide"].to_pylist() == [None, [None, (2**80).to_bytes(16, "little")], None]
     assert table["integers"].to_pylist() == [[0, 0], [1, 0], [2, 0]]
     assert table["extremes"].to_pylist() == [[None]] * 3
@@ -247,9 +248,9 @@ def test_rows_of_panes_keep_their_place(query: int) -> None:
     first, second = (
         part_of([(name, "[]", 0, (n,), (), ())]) for n, name in enumerate(["counts", "both"])
     )
-    places = {"counts": Place(query, 0, 32_766), "both": Place(query, 1, 0)}
+    places = {QueryKey("counts"): Place(query, 0, 32_766), QueryKey("both"): Place(query, 1, 0)}
     table = to_arrow([first, second], places)
-    found = from_arrow(table, {place: BY_NAME[name] for name, place in places.items()})
+    found = from_arrow(table, {place: BY_NAME[key.query] for key, place in places.items()})
     assert plain(found) == [("both", "[]", 0, 1), ("counts", "[]", 0, 0)]
 
 

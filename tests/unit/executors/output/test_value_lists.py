@@ -32,7 +32,7 @@ QUERY = participation_query(
         stream_schema({"A": {"x": "long", "y": "double"}}),
     ).queries[0]
 )
-PLACES = {QUERY.name: Place(3)}
+PLACES = {QUERY.key: Place(3)}
 
 longs = st.lists(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), max_size=7))
 doubles = st.lists(st.lists(st.floats() | st.floats(-3, 3), max_size=7))
