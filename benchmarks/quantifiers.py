@@ -16,8 +16,7 @@ STREAM = stream_of("AB", "v")
 
 #: Patterns in pairs, with `A+` and with `A{2,}`.
 ALONE, BEFORE_B = ("A+", "A{2,}"), ("SEQ(A+, B)", "SEQ(A{2,}, B)")
-#: Patterns, and whether types alternate. If they do, no events form a burst, of which the sweep has
-#: a closed form for `A+` only.
+#: Patterns, and whether types alternate. If they do, no events form a burst.
 CASES = {
     "bursts, alone": (ALONE, False),
     "bursts, before B": (BEFORE_B, False),

@@ -16,6 +16,7 @@ from elsinore.executors.linear.kernels.doublings import Doublings
 from elsinore.executors.linear.kernels.sweep import LARGEST_SUM
 from elsinore.executors.linear.kernels.sweep_panes import Products
 from elsinore.executors.linear.kernels.sweep_program import (
+    CHAIN,
     COUNT,
     DOUBLE,
     FLAT,
@@ -24,13 +25,17 @@ from elsinore.executors.linear.kernels.sweep_program import (
     IN_A_CIRCLE,
     IS_WEIGHTED,
     LONG,
+    LONGEST_CHAIN,
     LOOP,
     LOOP_OF_MANY,
     NOT_WEIGHTED,
     RANK,
     ROW,
+    STEPWISE,
+    WEIGHTED,
     Program,
     Size,
+    chain_multiples,
 )
 from elsinore.executors.linear.sweep_sets import Member, Place, SweepSet, place_cells
 from elsinore.windows import Window
@@ -47,11 +52,19 @@ class RowWriter:
 
     heads: list[list[int]] = field(default_factory=list)
     rows: list[tuple[int, ...]] = field(default_factory=list)
+    _multiples: int | None = None
 
     def write(self, rows: Iterable[tuple[int, ...]]) -> int:
         """Append rows, and return the index after them."""
         self.rows += [(*row, 0, 0, 0, 0, 0)[:ROW] for row in rows]
         return len(self.rows)
+
+    def multiples(self) -> int:
+        """Write `chain_multiples` once, and return the index of their first row."""
+        if self._multiples is None:
+            self._multiples = len(self.rows)
+            self.write(chain_multiples())
+        return self._multiples
 
 
 def alike(marks: Sequence[Hashable]) -> list[tuple[int, int]]:
@@ -124,12 +137,14 @@ def make_tables(members: Sequence[Member], classes: Sequence[frozenset[Place]]) 
         for kind, mine in enumerate(carried):
             head += _side(members, places, kind, mine, columns, writer)
         writer.heads.append(head)
+    for row in numbers:
+        row.append(_chained(members, programs, row[STEPWISE], cells, borders, writer))
     totals, finals, most = _totals(members, carried)
     fan = max((len(found) + 1 for m in members for found in m.sources.values()), default=1)
     kept = end + len(carried[LONG]), *map(len, carried[DOUBLE:])
     sizes = [ones, end, *kept, most, max(most, fan)]
     program = Program(
-        classes=_table(numbers, 2),
+        classes=_table(numbers, 3),
         heads=_table(writer.heads, HEAD),
         rows=_table(writer.rows, ROW),
         sizes=np.array(sizes, np.int64),
@@ -166,8 +181,16 @@ def _programs(
 def _fed_first(members: Sequence[Member], places: list[Place]) -> list[Place] | None:
     """Return places in an order in which none feeds a later one; None if some feed each other.
 
-    So operations can update counts one after another, as if all read them before the event. Places
-    that can be next to each other keep their order, for runs of cells.
+    So operations can update counts one after another, as if all read them before the event.
+    """
+    levels = _levels(members, places)
+    return None if levels is None else [place for level in levels for place in level]
+
+
+def _levels(members: Sequence[Member], places: list[Place]) -> list[list[Place]] | None:
+    """Return the levels of `_fed_first`; places only feed places of earlier levels.
+
+    Places that can be next to each other keep their order, for runs of cells.
     """
     here, rank = set(places), {place: number for number, place in enumerate(places)}
     sorter: TopologicalSorter[Place] = TopologicalSorter()
@@ -178,12 +201,89 @@ def _fed_first(members: Sequence[Member], places: list[Place]) -> list[Place] | 
         sorter.prepare()
     except CycleError:
         return None
-    ordered: list[Place] = []
+    levels = []
     while sorter.is_active():
         ready = sorted(sorter.get_ready(), key=rank.__getitem__)
-        ordered += ready
+        levels.append(ready)
         sorter.done(*ready)
-    return ordered
+    return levels
+
+
+def _chained(
+    members: Sequence[Member],
+    programs: Sequence[list[Place]],
+    stepwise: int,
+    cells: dict[Place, int],
+    borders: Sequence[int],
+    writer: RowWriter,
+) -> int:
+    """Write the closed form of the bursts of a stepwise program; return its number, -1 for none.
+
+    There is one if the program only counts trends, and its places form chains.
+    """
+    if stepwise < 0 or writer.heads[stepwise][WEIGHTED] != NOT_WEIGHTED:
+        return -1
+    places = programs[stepwise]
+    levels, before = _levels(members, places), _chains(members, places)
+    if levels is None or before is None:
+        return -1
+    rows = []
+    for level in levels:
+        rows += _operation_rows(members, level, cells, borders, writer)
+        rows += _chain_rows(members, level, before, cells, borders, writer)
+    operations = len(writer.rows), writer.write(rows)
+    writer.heads.append([NOT_WEIGHTED, *operations, *[0] * (HEAD - 3)])
+    return len(writer.heads) - 1
+
+
+def _chains(members: Sequence[Member], places: list[Place]) -> dict[Place, Place] | None:
+    """Return the place that feeds each place of a chain; None if the places form no chains."""
+    here, before = set(places), dict[Place, Place]()
+    for n, state in places:
+        feeding = [(n, s) for s in members[n].sources[state] if (n, s) in here]
+        if len(feeding) > 1:
+            return None
+        if feeding:
+            before[n, state] = feeding[0]
+    fed = [*before.values()]
+    if len(set(fed)) < len(fed) or any(members[n].loops(state) for n, state in fed):
+        return None
+    if any(len(_line(before, place)) > LONGEST_CHAIN for place in places):
+        return None
+    return before
+
+
+def _line(before: dict[Place, Place], place: Place) -> list[Place]:
+    """Return a place and the earlier ones of its chain, up to one more than the longest chain."""
+    line = [place]
+    while line[-1] in before and len(line) <= LONGEST_CHAIN:
+        line.append(before[line[-1]])
+    return line
+
+
+def _chain_rows(
+    members: Sequence[Member],
+    level: Sequence[Place],
+    before: dict[Place, Place],
+    cells: dict[Place, int],
+    borders: Sequence[int],
+    writer: RowWriter,
+) -> list[tuple[int, ...]]:
+    """Return operations that add what reaches earlier places of chains to the places of a level."""
+    pairs: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for slot, (n, state) in enumerate(level):
+        cell = cells[n, state]
+        first = LONGEST_CHAIN - 1 if members[n].loops(state) else 0
+        for column, earlier in enumerate(_line(before, (n, state))[1:], start=first):
+            own = pairs.setdefault((column, block_of(borders, cell)), [])
+            own += [(cell, source) for source in _sources(members, cells, earlier, slot)]
+    multiples = writer.multiples() if pairs else 0
+    rows: list[tuple[int, ...]] = []
+    for (column, block), own in pairs.items():
+        for cell, source, length, source_block in diagonals(own, borders):
+            shape = CHAIN, cell, length, source
+            rows.append((*shape, multiples, column, block, source_block))
+    return rows
 
 
 def _sources(
@@ -206,6 +306,18 @@ def _operations(
 
     An operation is a run of cells with one source each, or with several.
     """
+    rows = _operation_rows(members, places, cells, borders, writer)
+    return len(writer.rows), writer.write(rows)
+
+
+def _operation_rows(
+    members: Sequence[Member],
+    places: list[Place],
+    cells: dict[Place, int],
+    borders: Sequence[int],
+    writer: RowWriter,
+) -> list[tuple[int, ...]]:
+    """Return the operations of `_operations`, and write their links."""
     sources = [_sources(members, cells, place, slot) for slot, place in enumerate(places)]
     marks: list[tuple[int, ...]] = []
     for slot, (n, state) in enumerate(places):
@@ -218,7 +330,7 @@ def _operations(
         kind = few if alone else many
         shift = shift if sources[slot] else _NOWHERE
         marks.append((kind, cell - slot, shift, block_of(borders, cell), block))
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for first, last in alike(marks):
         kind, cell, source, block, source_block = marks[first]
         if kind == FLAT_OF_MANY and not sources[first]:  # no trend reaches them
@@ -229,7 +341,7 @@ def _operations(
             begin, end = len(writer.rows), writer.write(diagonals(pairs, borders))
         shape = kind, cell + first, last - first, source + first
         rows.append((*shape, begin, end, block, source_block))
-    return len(writer.rows), writer.write(rows)
+    return rows
 
 
 def _carried_cells(

@@ -13,6 +13,9 @@ multiple of u, plus `D * t` for the weights of the events. Let W be the sum of t
 burst. 2^j times the value before the burst reaches its j-th event (from 0), and each later event
 doubles the addition. So D is `2^(b-1) * W` if the state loops and times rise, otherwise W.
 
+If the states of a class form a chain, as in `A{2,}`, an event of a burst also adds what earlier
+events of the burst passed on to later states (`sweep_program.chain_multiples`).
+
 The code is the same for numbers of 64 bits and of any size (`digits`). With 64 bits, a bound
 per block of counts is stored in doubles. A window that could exceed it is left to wider numbers,
 whose width is known to be enough beforehand.
@@ -39,6 +42,8 @@ from elsinore.executors.linear.kernels.digits import (
     is_zero,
 )
 from elsinore.executors.linear.kernels.sweep_program import (
+    CHAIN,
+    CHAINED,
     CLOSED,
     COUNT,
     DOUBLE,
@@ -184,8 +189,11 @@ def sweep_events(program, events, first, after, end, work, no_rank):
                     _carry(program, events, p, burst, work, now, no_rank)
             p = program.classes[number, STEPWISE]
             if p >= 0:
+                once = burst.length == 1
+                if burst.rising and not once and program.classes[number, CHAINED] >= 0:
+                    p, once = program.classes[number, CHAINED], True
                 in_order = program.heads[p, WEIGHTED] == NOT_WEIGHTED
-                if in_order and burst.length == 1 and _is_simple(work.cells, burst):
+                if in_order and once and _is_simple(work.cells, burst):
                     _run_operations(program, p, work, burst)
                 else:
                     _step(program, events, p, burst, work, no_rank)
@@ -256,6 +264,10 @@ def _run_operations(program, p, work, burst):
             add_loop(target, cells[source : source + length], length, factor, flat, spare)
         elif kind == FLAT:
             add_run(target, cells[source : source + length], length, flat, spare)
+        elif kind == CHAIN:
+            multiple = _chain_multiple(rows, o, flat)
+            if multiple:
+                add_run(target, cells[source : source + length], length, multiple, spare)
         else:
             reaching = work.reached[:length]
             clear(reaching, length)
@@ -286,10 +298,16 @@ def _fits(cells, program, o, work, factor, flat):
 
 
 @inlined
+def _chain_multiple(rows, o, length):
+    """Return the multiple that an operation of the kind `CHAIN` adds for a burst."""
+    return rows[rows[o, Operation.FIRST_LINK] + length, rows[o, Operation.END_LINK]]
+
+
+@inlined
 def _bound_after(rows, o, bounds, factor, flat):
     """Return the bound of an operation's block after the operation."""
     kind, own = rows[o, Operation.KIND], bounds[rows[o, Operation.BLOCK]]
-    if kind in (LOOP, FLAT):
+    if kind in (LOOP, FLAT, CHAIN):
         reaching = bounds[rows[o, Operation.SOURCE_BLOCK]]
     else:
         reaching = 0.0
@@ -297,6 +315,8 @@ def _bound_after(rows, o, bounds, factor, flat):
             reaching += bounds[rows[n, Link.BLOCK]]
     if kind in (LOOP, LOOP_OF_MANY):
         return own + np.float64(factor) * (own + reaching)
+    if kind == CHAIN:
+        return own + np.float64(_chain_multiple(rows, o, flat)) * reaching
     return own + np.float64(flat) * reaching
 
 

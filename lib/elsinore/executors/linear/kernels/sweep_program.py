@@ -3,7 +3,8 @@
 An **event class** is a set of states, of all queries, in which one event can be. The programs of
 the class define the effect of an event. One is for queries whose states of the class do not feed
 each other, so that a burst has a closed form. The other is for the remaining queries, and runs
-event by event.
+event by event. If the states of these queries form short chains, as in `A{2,}`, a third program has
+the closed form of their bursts.
 
 A program updates **slots**. A slot represents a cell, which is one number of one state of one
 query. Adjacent slots are adjacent cells as far as possible, so a program is a few operations on
@@ -15,6 +16,7 @@ words to compile and to pass.
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -23,8 +25,9 @@ import numpy as np
 from elsinore.executors.kinds import Kind
 from elsinore.numbers.compiled import inlined, outlined
 
-#: Kinds of operations on counts: whether the cells loop, and whether each has only one source.
-LOOP, FLAT, LOOP_OF_MANY, FLAT_OF_MANY = range(4)
+#: Kinds of operations on counts: whether the cells loop, and whether each has only one source;
+#: additions of the sources of an earlier state of a chain, see `chain_multiples`.
+LOOP, FLAT, LOOP_OF_MANY, FLAT_OF_MANY, CHAIN = range(5)
 
 #: Kinds of cells: counts of trends, other integers, sums of doubles, extremes.
 COUNT = 0
@@ -41,15 +44,20 @@ SLOTS, LINK_START, RUN_START, OWN_START, OWN_END = range(5)
 SIDES = tuple(3 + 5 * kind for kind in range(4))
 HEAD = 23
 
-#: Columns of `Program.classes`: the program with a closed form, and the program without.
-CLOSED, STEPWISE = range(2)
+#: Columns of `Program.classes`: the program with a closed form, the program without, and the closed
+#: form of the latter's bursts of two or more events at rising times.
+CLOSED, STEPWISE, CHAINED = range(3)
 
 #: Columns of `Program.rows`.
 ROW = 8
 
 
 class Operation(IntEnum):
-    """One update of a run of counts; its links count slots from the first slot of the run."""
+    """One update of a run of counts; its links count slots from the first slot of the run.
+
+    An operation of the kind `CHAIN` has no links. `FIRST_LINK` is then the first row of
+    `chain_multiples`, and `END_LINK` their column.
+    """
 
     KIND, CELL, LENGTH, SOURCE, FIRST_LINK, END_LINK, BLOCK, SOURCE_BLOCK = range(ROW)
 
@@ -107,9 +115,10 @@ class Program(NamedTuple):
     Counts and other integers are numbered together, sums of doubles and ranks separately.
 
     Attributes:
-        classes: int64[Y, 2], by event class, see above; -1 for none.
+        classes: int64[Y, 3], by event class, see above; -1 for none.
         heads: int64[P, HEAD], see above.
-        rows: int64[*, ROW], each an `Operation`, a `Link`, a `Run`, or an `Own` addition.
+        rows: int64[*, ROW], each an `Operation`, a `Link`, a `Run`, an `Own` addition, or one of
+            `chain_multiples`.
         sizes: int64[*], see `Size`.
         blocks: int64[B + 1], the first cell of each block of counts; the first block has the ones.
             Bounds of counts are known per block.
@@ -295,6 +304,31 @@ def factor_of(burst):
 def doublings_of(burst):
     """Return how many times the first event's addition doubles until the last event."""
     return burst.length - 1 if burst.rising else 0
+
+
+#: The most states of a chain.
+LONGEST_CHAIN = 1 + ROW // 2
+
+
+def chain_multiples() -> list[tuple[int, ...]]:
+    """Return a row per length b of a burst: the multiples of what reaches a state of a chain.
+
+    In a **chain**, each state feeds the next one, and only the last one can loop. Let t be the
+    value that reaches a state from outside of its chain, or its own count that it passes on. A
+    burst adds t to the state d transitions later once for each choice of d + 1 of its events. If
+    that state loops, it adds t once for each choice of more than d of them.
+
+    Columns 0 to 3 are for d = 1 to 4, and columns 4 to 7 for these d and a state that loops.
+
+    >>> chain_multiples()[3]
+    (3, 1, 0, 0, 4, 1, 0, 0)
+    """
+    rows = []
+    for length in range(LONGEST + 1):
+        some = [math.comb(length, chosen) for chosen in range(LONGEST_CHAIN + 1)]
+        more = [2**length - sum(some[: d + 1]) for d in range(1, LONGEST_CHAIN)]
+        rows.append((*some[2:], *more))
+    return rows
 
 
 @outlined
