@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from elsinore.events import TYPE_COLUMN, EventTable
 from elsinore.executors.input.columns import Column, EventColumns
-from elsinore.executors.input.evaluate import admitted, work_out
+from elsinore.executors.input.evaluate import EventsAt, work_out
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
@@ -96,9 +96,9 @@ def _partitions(columns: EventColumns, workload: Workload) -> Iterator[Partition
 def _passing(columns: EventColumns, event_type: str, choices: Iterable[Conditions]) -> np.ndarray:
     """Return int64[*]: events of a type that meet all conditions of at least one of the choices."""
     rows = columns.rows_of(event_type)
-    found = np.zeros(rows.size, np.bool_)
+    found, at = np.zeros(rows.size, np.bool_), EventsAt(columns, rows)
     for conditions in choices:
-        found |= admitted((conditions, frozenset()), columns, rows)
+        found |= at.admitted((conditions, frozenset()))
     return rows[found]
 
 

@@ -39,22 +39,38 @@ _COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 def holds(condition: BoundExpression, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
     """Return bool[len(rows)]: whether a condition is *true* for each event."""
-    truth = evaluate(condition, columns, rows)
-    return truth.values & truth.known
+    return EventsAt(columns, rows).holds(condition)
 
 
-def admitted(admission: Admission, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
-    """Return bool[len(rows)]: whether each event meets an admission."""
-    meets, misses = admission
-    found = np.ones(rows.size, np.bool_)
-    for condition in meets:
-        found &= holds(condition, columns, rows)
-    for conditions in misses:
-        all_hold = np.ones(rows.size, np.bool_)
-        for condition in conditions:
-            all_hold &= holds(condition, columns, rows)
-        found &= ~all_hold
-    return found
+class EventsAt:
+    """The events at some rows, whose attributes are read once for all conditions."""
+
+    def __init__(self, columns: EventColumns, rows: np.ndarray) -> None:
+        self._columns, self._rows = columns, rows
+        self._read: dict[str, Column] = {}
+
+    def admitted(self, admission: Admission) -> np.ndarray:
+        """Return bool[len(rows)]: whether each event meets an admission."""
+        meets, misses = admission
+        found = np.ones(self._rows.size, np.bool_)
+        for condition in meets:
+            found &= self.holds(condition)
+        for conditions in misses:
+            all_hold = np.ones(self._rows.size, np.bool_)
+            for condition in conditions:
+                all_hold &= self.holds(condition)
+            found &= ~all_hold
+        return found
+
+    def holds(self, condition: BoundExpression) -> np.ndarray:
+        """Return bool[len(rows)]: whether a condition is *true* for each event."""
+        truth = work_out(condition, self._column, self._rows.size)
+        return truth.values & truth.known
+
+    def _column(self, field: Field) -> Column:
+        if field.attribute not in self._read:
+            self._read[field.attribute] = self._columns.column(field.attribute).take(self._rows)
+        return self._read[field.attribute]
 
 
 def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarray) -> Column:
@@ -218,7 +234,12 @@ def _comparison(
     right: BoundExpression,
     inner: Callable[[BoundExpression], Column],
 ) -> Column:
-    sides = [inner(left), inner(right)]
+    both = isinstance(left, Constant) and isinstance(right, Constant)
+    plain = not both and left.type is not AttributeType.STRING
+    sides = [  # NumPy compares all values with one constant
+        _constant(side, 1) if plain and isinstance(side, Constant) else inner(side)
+        for side in (left, right)
+    ]
     if left.type is AttributeType.STRING:
         sides = in_one_dictionary(sides)
     values = [side.values for side in sides]
