@@ -22,9 +22,15 @@ class Layout:
     orders: tuple[tuple[int, Order], ...]
 
 
-def lay_out(template: Template) -> Layout:
-    """Return the layout of a template."""
-    programs = Programs()
+def lay_out(template: Template, programs: Programs | None = None) -> Layout:
+    """Return the layout of a template.
+
+    Args:
+        template: the template.
+        programs: the lowered conditions of other templates over the same states, which receive the
+            conditions of this one; None if there are no others.
+    """
+    programs = Programs() if programs is None else programs
     arrays = _states(template, programs) | _transitions(template, programs)
     arrays |= _ways_out(template, programs)
     orders = find_orders(template, programs)

@@ -27,12 +27,12 @@ from elsinore.executors.input.weights import EventWeights
 from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.output.kernels.members import LISTED, Asked, Weights
 from elsinore.executors.output.participation import Found, Pass, take
-from elsinore.query.bound import BoundQuery
 from elsinore.template.placement import type_of
-from elsinore.template.template import Template
+from elsinore.template.template import State, Template
 from elsinore.timeline import Interval
 
-_NO_WEIGHTS = EventWeights(
+#: No weights of any event.
+NO_WEIGHTS = EventWeights(
     np.zeros((0, 0), np.int64), np.zeros((0, 0)), np.zeros((0, 0), np.int64), {}
 )
 #: All bits of a double but the sign.
@@ -48,6 +48,8 @@ class Reach(Pass):
         places = {place: (place[1], 0) for place in self.placements.by_place}
         placed = at_states(self.entries, self.placements, places)
         spans = windows_of(query, template, placed, owned)
+        if query.window.span is None and not (template.guards or template.contiguous):
+            spans = from_first_start(spans, placed.states, template)
         if not spans.shape[0]:
             return
         last = np.empty(0, np.int64)
@@ -55,10 +57,11 @@ class Reach(Pass):
             schema, keys = columns.events.schema, self.entries.keys
             last = last_events(query, schema, self.codes, columns, placed, keys)
         layout = lay_out(template)
-        graph = build_graph(layout, columns, placed, _NO_WEIGHTS, last)
+        graph = build_graph(layout, columns, placed, NO_WEIGHTS, last)
         checks, marks = make_checks(graph, layout.orders)
-        longest, asked = int((spans[:, 1] - spans[:, 0]).max()), self._asked(template, kinds)
-        read_row = self._read_twice(query, template, kinds)
+        longest = int((spans[:, 1] - spans[:, 0]).max())
+        asked = asked_of(self, kinds, 0, template.states)
+        read_row = read_twice(self, kinds, 0, template.states)
         read = np.zeros((int(read_row.max(initial=-1)) + 1, columns.times.size), np.int64)
         seen = 0 if query.window.span is None else placed.times.size
         work = make_reach_work(graph, checks, longest, marks, read_row, read, seen)
@@ -70,31 +73,64 @@ class Reach(Pass):
             done = find_reached(graph, spans, checks, work, asked, weighed, placed.rows, members)
             yield take(query, members, done=bool(done))
 
-    def _asked(self, template: Template, kinds: Sequence[int]) -> Asked:
-        """Return the accumulators in the form that the kernels read."""
-        of_states = [
-            [
-                k
-                for k, (each, kind) in enumerate(zip(self.sought.accumulators, kinds, strict=True))
-                if kind >= 0 and each.of.counts_at(state.positions)
-            ]
-            for state in template.states
-        ]
-        listed = np.array([kinds.count(LISTED)])
-        return Asked(*joined_lists(of_states), self.columns_of(kinds), listed)
 
-    def _read_twice(
-        self, query: BoundQuery, template: Template, kinds: Sequence[int]
-    ) -> np.ndarray:
-        """Return `ReachWork.read_row`: an event can be at several states that are counted."""
-        numbers, count = np.full(len(kinds), -1, np.int64), 0
-        for k, (each, kind) in enumerate(zip(self.sought.accumulators, kinds, strict=True)):
-            counted = (s for s in template.states if each.of.counts_at(s.positions))
-            types = Counter(type_of(query, state) for state in counted)
-            if kind >= 0 and max(types.values(), default=0) > 1:
-                numbers[k] = count
-                count += 1
-        return numbers
+def asked_of(
+    found: Pass, kinds: Sequence[int], number: int, states: Sequence[State | None]
+) -> Asked:
+    """Return the accumulators of a query in the form that the kernels read.
+
+    Args:
+        found: the pass over all queries.
+        kinds: the kind of each accumulator.
+        number: the number of the query.
+        states: its states by their numbers in the graph; None for a state of other queries.
+    """
+    accumulators = found.sought.accumulators
+    own = [k for k, each in enumerate(accumulators) if each.query == number and kinds[k] >= 0]
+    of_states = [
+        [k for k in own if state and accumulators[k].of.counts_at(state.positions)]
+        for state in states
+    ]
+    listed = np.array([kinds.count(LISTED)])
+    return Asked(*joined_lists(of_states), found.columns_of(kinds), listed)
+
+
+def read_twice(
+    found: Pass, kinds: Sequence[int], number: int, states: Sequence[State | None]
+) -> np.ndarray:
+    """Return `ReachWork.read_row`: an event can be at several states that are counted.
+
+    The arguments are as in `asked_of`.
+    """
+    query, numbers, count = found.sought.queries[number], np.full(len(kinds), -1, np.int64), 0
+    for k, (each, kind) in enumerate(zip(found.sought.accumulators, kinds, strict=True)):
+        counted = (s for s in states if s and each.of.counts_at(s.positions))
+        types = Counter(type_of(query, state) for state in counted)
+        if kind >= 0 and each.query == number and max(types.values(), default=0) > 1:
+            numbers[k] = count
+            count += 1
+    return numbers
+
+
+def from_first_start(spans: np.ndarray, states: np.ndarray, template: Template) -> np.ndarray:
+    """Return windows from their first entry that can start a trend on; the others are left out.
+
+    Only NOT and `contiguous` read entries before it.
+
+    Args:
+        spans: int64[*, 4], the windows.
+        states: int32[N], the state of each entry.
+        template: the template, without NOT and `contiguous`.
+    """
+    starting = np.zeros(states.size, np.bool_)
+    for state in template.starts:
+        starting |= states == state
+    begins = np.flatnonzero(starting)
+    first = np.searchsorted(begins, spans[:, 0])
+    filled = np.flatnonzero(first < np.searchsorted(begins, spans[:, 1]))
+    found = spans[filled]
+    found[:, 0] = begins[first[filled]]
+    return found
 
 
 def make_reach_work(
@@ -144,6 +180,21 @@ def make_checks(
         graph: the entries of all partitions.
         ordered: the transitions whose condition is one comparison.
     """
+    columns = Compared(graph)
+    checks = checks_of(graph, ordered, columns)
+    distinct = columns.number_equal()
+    values, usable = columns.stacked()
+    return checks._replace(values=values, usable=usable), (marks_of(checks), distinct)
+
+
+def checks_of(graph: Graph, ordered: Sequence[tuple[int, Order]], columns: Compared) -> Checks:
+    """Return the checks of a graph without their values, which `columns` then has.
+
+    Args:
+        graph: the entries of all partitions.
+        ordered: the transitions whose condition is one comparison.
+        columns: receives the compared values.
+    """
     size, states = graph.transition_from.size, graph.starts.size
     later = np.repeat(np.arange(states), np.diff(graph.transition_start))
     kinds = np.full(size, Check.ALWAYS, np.int64)
@@ -152,7 +203,6 @@ def make_checks(
     kinds[(np.diff(graph.open_start) > 0)[graph.transition_from]] = Check.ONE_BY_ONE
     sources, targets, marks = (np.full(size, -1, np.int64) for _ in range(3))
     strict = np.zeros(size, np.bool_)
-    columns = _Columns(graph)
     for t, order in ordered:
         kinds[t] = Check.EQUAL if order.equal else Check.ORDER
         strict[t] = order.strict
@@ -161,16 +211,20 @@ def make_checks(
         targets[t] = columns.row(int(later[t]), order.later, turned, order.equal)
     equal = np.flatnonzero(kinds == Check.EQUAL)
     marks[equal] = np.arange(equal.size)
-    distinct = columns.number_equal()
     listed = np.zeros(states, np.bool_)
     listed[graph.transition_from[kinds >= Check.PAIRS]] = True
     outs = np.argsort(graph.transition_from, kind="stable").astype(np.int64)
     begins = np.searchsorted(graph.transition_from[outs], np.arange(states + 1)).astype(np.int64)
-    checks = Checks(
+    no_values, none_usable = np.empty((0, 0), np.int64), np.empty((0, 0), np.bool_)
+    return Checks(
         kinds, _floors_of(graph), sources, targets, strict, marks,
-        *columns.stacked(), begins, outs, listed,
+        no_values, none_usable, begins, outs, listed,
     )  # fmt: skip
-    return checks, (equal.size, distinct)
+
+
+def marks_of(checks: Checks) -> int:
+    """Return the number of transitions with a comparison for equality."""
+    return int(np.count_nonzero(checks.kinds == Check.EQUAL))
 
 
 def _floors_of(graph: Graph) -> np.ndarray:
@@ -185,11 +239,16 @@ def _floors_of(graph: Graph) -> np.ndarray:
     return floors
 
 
-class _Columns:
-    """The compared values of entries as int64 in the order of the values, each column once."""
+class Compared:
+    """The compared values of entries as int64 in the order of the values, each column once.
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    Args:
+        graph: the entries, and the columns of their values.
+        of_states: whether a column has the values of one state; otherwise, of all states.
+    """
+
+    def __init__(self, graph: Graph, *, of_states: bool = True) -> None:
+        self.graph, self._of_states = graph, of_states
         self.rows: dict[tuple[int, Side, bool, bool], int] = {}
         self.values: list[np.ndarray] = []
         self.usable: list[np.ndarray] = []
@@ -203,7 +262,7 @@ class _Columns:
             turned: whether greater values come first.
             equal: whether values are compared for equality.
         """
-        key = state, side, turned, equal
+        key = state if self._of_states else -1, side, turned, equal
         if key not in self.rows:
             self.rows[key] = len(self.values)
             values, usable = self._values(state, side)
@@ -235,7 +294,9 @@ class _Columns:
     def _values(self, state: int, side: Side) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of a side, and whether they are comparable; NULL and NaN are not."""
         graph = self.graph
-        usable = graph.known[side.slot] & (graph.states == state)
+        usable = graph.known[side.slot].copy()
+        if self._of_states:
+            usable &= graph.states == state
         for slot in side.only:
             usable &= graph.known[slot] & (graph.slots_l[slot] != 0)
         if not (side.doubles or side.widened):

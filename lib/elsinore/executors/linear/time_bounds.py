@@ -6,11 +6,10 @@ partitioned alike share the entries, the weights, and the sorted events of each 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from elsinore.executors.aggregates import Weight, accumulators_of, participation_query
 from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels.bounds import (
@@ -22,42 +21,12 @@ from elsinore.executors.linear.kernels.bounds import (
 )
 from elsinore.executors.linear.sweep import make_runs
 from elsinore.executors.output.kernels.members import LISTED
-from elsinore.executors.output.participation import Found, Pass, reads_key, take
-from elsinore.query.bound import BoundQuery
-from elsinore.template.build import position_templates
-from elsinore.template.placement import partition_signature
-from elsinore.template.support import needs_pairs
+from elsinore.executors.output.participation import Found, Pass, take
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
 
 #: Number of events for which scratch takes little memory.
 _FEW = 100_000
-
-
-def participation_sets(queries: Sequence[BoundQuery]) -> list[tuple[BoundQuery, ...]]:
-    """Return sets of queries with EACH or DISTINCT that share a pass, each query in one set.
-
-    Queries share a pass if all events have all keys, and if no list of events is needed.
-
-    Args:
-        queries: queries without `participation_refusals`.
-    """
-    alike: dict[Hashable, list[BoundQuery]] = {}
-    for query in queries:
-        templates = () if needs_pairs(query) else position_templates(query)
-        key: Hashable = query.name
-        if len(templates) == 1 and _needs_no_lists(query, templates[0]):
-            key = query.window, partition_signature(query, templates[0])
-        alike.setdefault(key, []).append(query)
-    return [tuple(sorted(found, key=lambda query: query.name)) for found in alike.values()]
-
-
-def _needs_no_lists(query: BoundQuery, template: Template) -> bool:
-    accumulators = accumulators_of(participation_query(query))
-    distinct = (a for kind in accumulators.columns for a in kind if a.weight is Weight.DISTINCT)
-    if accumulators.lists or not all(reads_key(query, each) for each in distinct):
-        return False
-    return all(state.keys >= template.keys for state in template.states)
 
 
 class TimeBounds(Pass):

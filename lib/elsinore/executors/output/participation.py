@@ -90,7 +90,7 @@ def aggregate_participation(
 
     Args:
         queries: a query without `participation_refusals`, or several that share a pass
-            (`executors.linear.time_bounds.participation_sets`).
+            (`executors.plan.participation_sets`).
         events: events in any order, of all partitions.
         make: returns the pass of a template of each query.
         owned: compute only windows that end in this interval; None for every window.

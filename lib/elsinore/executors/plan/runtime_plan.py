@@ -17,7 +17,6 @@ from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.longest import needs_only_times
 from elsinore.executors.linear.sweep_sets import sweep_sets
-from elsinore.executors.linear.time_bounds import participation_sets
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan.alike import (
     Alike,
@@ -25,6 +24,7 @@ from elsinore.executors.plan.alike import (
     alike_in_measures,
     alike_in_participation,
 )
+from elsinore.executors.plan.participation_sets import participation_sets
 from elsinore.executors.plan.units import (
     EVERYTHING,
     AloneUnit,

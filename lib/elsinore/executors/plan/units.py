@@ -14,6 +14,7 @@ from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.aggregate_ordered import OrderedSet, aggregate_ordered, lower_ordered
 from elsinore.executors.graph.best import aggregate_extremes
 from elsinore.executors.graph.reach import Reach
+from elsinore.executors.graph.reach_together import ReachTogether
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
@@ -28,7 +29,7 @@ from elsinore.executors.linear.sweep_sets import SweepSet
 from elsinore.executors.linear.time_bounds import TimeBounds
 from elsinore.executors.output.digits import restored
 from elsinore.executors.output.partial_rows import PartialRows, by_shape
-from elsinore.executors.output.participation import aggregate_participation
+from elsinore.executors.output.participation import Pass, aggregate_participation
 from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet
@@ -224,7 +225,9 @@ class ParticipationUnit(Unit):
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of `participation_query`; see `Unit.run`."""
-        make = Reach if needs_pairs(self.queries[0]) else TimeBounds
+        make: type[Pass] = TimeBounds
+        if needs_pairs(self.queries[0]):
+            make = Reach if len(self.queries) == 1 else ReachTogether
         return aggregate_participation(self.queries, columns, make, owned=request.owned)
 
 

@@ -10,14 +10,17 @@ import pytest
 from elsinore.errors import QueryError, UnsupportedQueryError
 from elsinore.events import EventTable
 from elsinore.executors.graph.reach import Reach
-from elsinore.executors.linear.time_bounds import TimeBounds, participation_sets
+from elsinore.executors.graph.reach_together import ReachTogether
+from elsinore.executors.linear.time_bounds import TimeBounds
 from elsinore.executors.output import participation
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.participation import aggregate_participation
+from elsinore.executors.plan.participation_sets import participation_sets
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.two_step import two_step
 from elsinore.template.support import participation_refusals
+from tests.draws import draws
 from tests.golden_cases import stream_schema
 
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
@@ -98,37 +101,67 @@ def test_random_queries(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_random_sets(seed: int) -> None:
     """Queries that share a pass have the rows of the reference."""
-    dice, shared = random.Random(seed), 0
-    for _ in range(12):
-        keys = dice.choice(("", "[k]", "[k]", "[g]"))
-        where = f"WHERE {keys}" if keys else ""
-        clauses = f"{where} WITHIN {dice.choice(WINDOWS)}"
-        texts = [_text_of_set(dice, n, keys, clauses) for n in range(4)]
-        try:
-            workload = read_workload("\n".join(texts), SCHEMA)
-        except QueryError:  # C has no k, and B has no g
-            continue
-        events = _events(dice)
-        for found in participation_sets(workload.queries):
-            partial = aggregate_participation(found, events, TimeBounds)
-            rows = finish(Workload(SCHEMA, found), partial)
-            expected = [row for query in found for row in two_step(query, events)]
-            key = operator.attrgetter("key")
-            shown = [repr((row.key, row.values)) for row in sorted(expected, key=key)]
-            assert [repr((row.key, row.values)) for row in sorted(rows, key=key)] == shown, texts
-            shared += len(found) > 1
-    assert shared > 3
+    dice = random.Random(seed)
+    assert sum(_shared_by_random_sets(dice, compares=False) for _ in range(12)) > 3
 
 
-def _text_of_set(dice: random.Random, number: int, keys: str, clauses: str) -> str:
-    pattern = dice.choice(PATTERNS)
+@pytest.mark.parametrize("seed", range(8))
+def test_random_sets_that_compare(seed: int) -> None:
+    """Queries that compare adjacent events and share a graph have the rows of the reference."""
+    dice = random.Random(seed)
+    assert sum(_shared_by_random_sets(dice, compares=True) for _ in range(draws(20, 200))) > 3
+
+
+def _shared_by_random_sets(dice: random.Random, *, compares: bool) -> int:
+    """Compare the sets of random queries with the reference; return how many have several."""
+    keys = dice.choice(("", "[k]", "[k]", "[g]"))
+    window = f"WITHIN {dice.choice(WINDOWS)}"
+    texts = [_text_of_set(dice, n, keys, window, compares=compares) for n in range(4)]
+    try:
+        workload = read_workload("\n".join(texts), SCHEMA)
+    except QueryError:  # C has no k, and B has no g
+        return 0
+    events, shared = _events(dice), 0
+    for found in participation_sets(workload.queries):
+        make = ReachTogether if compares and len(found) > 1 else Reach if compares else TimeBounds
+        partial = aggregate_participation(found, events, make)
+        rows = finish(Workload(SCHEMA, found), partial)
+        expected = [row for query in found for row in two_step(query, events)]
+        key = operator.attrgetter("key")
+        shown = [repr((row.key, row.values)) for row in sorted(expected, key=key)]
+        assert [repr((row.key, row.values)) for row in sorted(rows, key=key)] == shown, texts
+        shared += len(found) > 1 and bool(shown)
+    return shared
+
+
+#: Conditions on adjacent events, by pattern.
+COMPARING = {
+    "A+": ("A.v < NEXT(A).v", "A.v = NEXT(A).v", "A.x >= NEXT(A).x", "A.k <= NEXT(A).k"),
+    "SEQ(A+, B)": ("A.v < NEXT(B).v", "A.v >= NEXT(A).v AND A.v < NEXT(B).v", "A.x = NEXT(B).x"),
+    "SEQ(A, B+)": ("B.v < NEXT(B).v AND A.v < NEXT(B).v", "B.x > NEXT(B).x", "A.v = NEXT(B).v"),
+    "SEQ(B, A+)": ("A.v < NEXT(A).v AND B.v < NEXT(A).v", "A.v + 1 > NEXT(A).v"),
+    "SEQ(C, B+)": ("B.v < NEXT(B).v", "C.v < NEXT(B).v AND B.v < NEXT(B).v"),
+    "SEQ(C, A+)": ("A.g = NEXT(A).g AND A.v > 0", "C.v <= NEXT(A).v AND A.v < NEXT(A).v"),
+    "SEQ(A x, B?, A y)": ("x.v < NEXT(y).v", "x.v <= NEXT(B).v AND B.v <= NEXT(y).v"),
+    "(SEQ(A, B))+": ("A.v < NEXT(B).v", "B.v > NEXT(A).v AND A.v > 0"),
+}
+
+
+def _text_of_set(
+    dice: random.Random, number: int, keys: str, window: str, *, compares: bool
+) -> str:
+    pattern = dice.choice([*COMPARING] if compares else PATTERNS)
+    conditions = [keys] if keys else []
+    if compares:
+        conditions.append(dice.choice(COMPARING[pattern]))
     items = ["COUNT(EACH *)"] + [f"COUNT(DISTINCT {key})" for key in keys.strip("[]")]
     for kind in _types(pattern):
         values = (f"COUNT(EACH {kind})", f"SUM(EACH {kind}.v)", f"MIN(EACH {kind}.v)")
         items += dice.sample(values, dice.randint(0, 3))
         if kind != "C":
             items += dice.sample((f"SUM(EACH {kind}.x)", f"MAX(EACH {kind}.x)"), 1)
-    return f"QUERY q{number} RETURN {', '.join(items)} PATTERN {pattern} {clauses};"
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"QUERY q{number} RETURN {', '.join(items)} PATTERN {pattern} {where} {window};"
 
 
 def test_too_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
