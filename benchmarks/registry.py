@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores, uniques
 from benchmarks.claim import Benchmark
+from benchmarks.expressions import expressions
 from benchmarks.fixed_length import fixed_length
 from benchmarks.frames import frames
 from benchmarks.from_events import from_events
@@ -17,7 +18,7 @@ from benchmarks.many_keys import many_keys
 from benchmarks.memory import memory
 from benchmarks.overlap import overlapping
 from benchmarks.parameters import thresholds
-from benchmarks.quantifiers import quantifiers
+from benchmarks.quantifiers import counters, quantifiers
 from benchmarks.segment_costs import fitted
 from benchmarks.start_up import show_help, start_up
 from benchmarks.static_plan import LARGEST, STATIC_PLAN
@@ -58,5 +59,5 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 
 BY_NAME: tuple[Benchmark, ...] = (
     *(LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees),
-    *(quantifiers, uniques.uniques, uniques.shared),
+    *(quantifiers, counters, expressions, uniques.uniques, uniques.shared),
 )
