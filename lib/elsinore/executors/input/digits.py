@@ -174,6 +174,10 @@ def _columns_of(
         digit: one of the digits; None: choose their width.
     """
     squares = weight is Weight.SQUARE
+    if digit is None and weight is Weight.EXACT and source is not None:
+        alone = _alone(exact_values(source, columns))
+        if alone is not None:
+            return alone
     amounts = _amounts(source, weight, columns)
     bits = amounts.bits
     if digit is not None:
@@ -197,6 +201,19 @@ def _columns_of(
         return _Columns(width, scale, _squared(digits))
     signed = {n: np.where(amounts.negative, -part, part) for n, part in digits.items()}
     return _Columns(width, scale, signed)
+
+
+def _alone(values: ExactColumn) -> _Columns | None:
+    """Return integers as a single digit, without copies of their bits; None if they need others."""
+    column = values.column
+    if values.rows.size or column.values.dtype == np.float64:
+        return None
+    numbers = column.values if column.known.all() else np.where(column.known, column.values, 0)
+    largest = max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
+    bits = largest.bit_length()
+    if bits > _ALONE:
+        return None
+    return _Columns(_width(bits, _ALONE), 0, {0: numbers} if bits else {})
 
 
 def _width(bits: int, most: int) -> int:

@@ -173,9 +173,9 @@ class Sought:
         if accumulator.weight is Weight.EVENT:
             return True
         source, columns = accumulator.attribute, self.columns
-        if accumulator.weight is not Weight.PRESENT or not isinstance(source, str):
+        if accumulator.weight is not Weight.PRESENT or source is None:
             return False
-        known = columns.column(source).known
+        known = exact_values(source, columns).column.known
         types = {query.positions[index].type for index in accumulator.positions}
         return bool(known.all()) or all(known[columns.rows_of(name)].all() for name in types)
 
