@@ -25,7 +25,8 @@ predicates, and only integer accumulators (`aggregate_ordered.ordered_sets`).
    `output.window_rows.partial_rows` adds up the partitions of a group.
 
 **EACH and DISTINCT** with conditions on pairs of events read the same graph without counts
-(`reach`, `kernels.reach`): a pass forward and a pass backward mark the events of trends.
+(`reach`, `kernels.reach`): a pass forward and a pass backward mark the events of trends. Queries
+that compare adjacent events share one graph (`reach_together`, `plan.participation_sets`).
 
 **Squares of measures** are sums over pairs of events of a trend. An event adds its weight times the
 sum over earlier events, which is in another column of the row (`run_template.lanes_of_pairs`).

@@ -28,7 +28,7 @@ def lay_out(template: Template, programs: Programs | None = None) -> Layout:
     Args:
         template: the template.
         programs: the lowered conditions of other templates over the same states, which receive the
-            conditions of this one; None if there are no others.
+            conditions of this one. None for a template of its own.
     """
     programs = Programs() if programs is None else programs
     arrays = _states(template, programs) | _transitions(template, programs)

@@ -12,8 +12,8 @@ from elsinore.errors import QueryError
 from elsinore.events import EventTable
 from elsinore.executors.linear.kernels.sweep_program import CHAINED, LONGEST_CHAIN
 from elsinore.executors.linear.sweep import aggregate_sweep
-from elsinore.executors.linear.sweep_sets import SweepSet, sweep_sets
-from elsinore.executors.linear.sweep_tables import Member, make_tables
+from elsinore.executors.linear.sweep_sets import Member, SweepSet, sweep_sets
+from elsinore.executors.linear.sweep_tables import make_tables
 from elsinore.executors.output.finish import finish
 from elsinore.query.load_workload import read_workload
 from elsinore.reference.two_step import two_step
@@ -53,7 +53,7 @@ def _text(dice: random.Random, number: int, where: str, pattern: str) -> str:
 
 def _events(dice: random.Random) -> EventTable:
     """Events in bursts, some of them with equal times."""
-    rows, time = [], 0
+    rows, time = list[tuple[str, int, dict[str, str | int | None]]](), 0
     while len(rows) < 14:
         kind = dice.choice("AAABC")
         for _ in range(dice.randint(1, 5)):
