@@ -51,7 +51,7 @@ _SCHEMA = StreamSchema(
 
 _WEIGHED = "RETURN COUNT(*), SUM(A.v), AVG(A.v), MIN(A.v)"
 _RISING = f"{_WEIGHED} PATTERN A+ WHERE A.v < NEXT(A).v WITHIN"
-_SWEPT = f"{_WEIGHED} PATTERN A+ WHERE A.v + 1 > 0"
+_SWEPT = f"{_WEIGHED} PATTERN A+ WHERE A.v % 99 + 1 > 0"
 _SET = tuple(
     f"{_WEIGHED} PATTERN SEQ({first}, A+) WHERE A.v < NEXT(A).v WITHIN 100" for first in "BC"
 )
