@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import tracemalloc
 from collections.abc import Sequence
 from fractions import Fraction
@@ -27,6 +28,7 @@ from elsinore.executors.output.finish import finish
 from elsinore.executors.output.partial_rows import merge
 from elsinore.executors.output.wire import Place, from_arrow, to_arrow
 from elsinore.executors.plan import RuntimePlan
+from elsinore.library.results import answer
 from elsinore.numbers.exact_columns import from_python, shifted_left, to_python
 from elsinore.query.bound import AggregateFunction, BoundQuery, Workload
 from elsinore.query.expressions import Applied
@@ -330,3 +332,28 @@ def test_one_long_integer_does_not_make_the_others_long() -> None:
         tracemalloc.stop()
     assert amounts.bits >= 60 * 2**10
     assert most < 300 << 20
+
+
+_CALCULATED = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+@pytest.mark.parametrize("sign", [*_CALCULATED])
+@pytest.mark.parametrize("bits", [(30, 31), (31, 32), (61, 0), (61, 1), (62, 0), (62, 62), (63, 1)])
+def test_sums_of_large_and_small_integers(sign: str, bits: tuple[int, int]) -> None:
+    """Sums of expressions at the limits of a digit and of 64 bits have the exact values."""
+    schema = stream_schema({"A": {"x": "long", "y": "long"}})
+    values = [
+        (max(one * 2 ** bits[0] + add, -(2**63)), other * 2 ** bits[1] + add)
+        for one in (1, -1) for other in (1, -1) for add in (-1, 0)
+        if one * 2 ** bits[0] + add < 2**63
+    ]  # fmt: skip
+    for kept in (values, values[:1], values[-1:]):
+        rows = [("A", n, {"x": x, "y": y}) for n, (x, y) in enumerate(kept)]
+        events = EventTable.of(schema, rows)
+        for each in ("", "EACH "):
+            text = f"QUERY q RETURN SUM({each}A.x {sign} A.y) PATTERN A WITHIN 100;"
+            [query] = read_workload(text, schema).queries
+            [row] = answer(read_workload(text, schema), events)
+            expected = sum(_CALCULATED[sign](x, y) for x, y in kept)
+            assert [value for _, value in row.values] == [expected]
+            assert [found.values for found in two_step(query, events)] == [row.values]
