@@ -1,7 +1,8 @@
 """A sliding or tumbling window clause, or a span with its periods, as arithmetic on integers.
 
-Windows are `[k*slide, k*slide + within)` for all integers k, aligned to the epoch; k may be
-negative. A trend belongs to each window that holds all of its events.
+Windows are `[k*slide, k*slide + within)` for all integers k, which may be negative, plus an offset.
+The **position** of a time is the time minus the offset, so that windows begin at the positions
+`k*slide`. A trend belongs to each window that holds all of its events.
 
 With a span, windows are periods that tumble. A trend belongs to the period that contains its last
 or first event, so the rows of a period also depend on events around it.
@@ -13,6 +14,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import gcd
+
+import numpy as np
 
 from elsinore.errors import ParameterError
 from elsinore.timeline import DAY, HOUR, Interval
@@ -47,18 +50,50 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """`WITHIN within SLIDE slide`, both in microseconds (or ticks); `slide == within` tumbles.
+    """`WITHIN within SLIDE slide OFFSET offset`, in microseconds (or ticks).
 
-    With a `span`, `within` is the length of the periods, which tumble.
+    With `slide == within`, windows tumble. With a `span`, `within` is the length of the periods,
+    which tumble. The offset is at least 0 and less than `slide`.
     """
 
     within: int
     slide: int
     span: Span | None = None
+    offset: int = 0
 
     def __post_init__(self) -> None:
         if self.within <= 0 or self.slide <= 0:
             raise ParameterError("WITHIN and SLIDE must be positive", hint="write 1 or more")
+        if not 0 <= self.offset < self.slide:
+            raise ParameterError("OFFSET is not less than SLIDE", hint="write 0 or more")
+
+    def number_at(self, instant: int) -> int:
+        """Return the number of the last window that begins at or before a timestamp.
+
+        >>> Window(10, 10, offset=3).number_at(12), Window(10, 10, offset=3).number_at(13)
+        (0, 1)
+        """
+        return (instant - self.offset) // self.slide
+
+    def numbers_at(self, instants: np.ndarray) -> np.ndarray:
+        """Return `number_at` of each timestamp, as int64[N]."""
+        return (instants - self.offset) // self.slide
+
+    def positions(self, instants: np.ndarray) -> np.ndarray:
+        """Return the position of each timestamp, as int64[N].
+
+        >>> Window(10, 10, offset=3).positions(np.array([3, 12]))
+        array([0, 9])
+        """
+        return instants - self.offset if self.offset else instants
+
+    def starts(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the timestamps at which windows begin, as int64[N]."""
+        return numbers * self.slide + self.offset
+
+    def ends(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the timestamps at which windows end, as int64[N]."""
+        return self.starts(numbers) + self.within
 
     @property
     def back(self) -> int:
@@ -91,7 +126,7 @@ class Window:
         >>> Window(10, 3).bounds(-1)
         Interval(start=-3, end=7)
         """
-        start = index * self.slide
+        start = index * self.slide + self.offset
         return Interval(start, start + self.within)
 
     def indices(self, instant: int) -> range:
@@ -101,11 +136,13 @@ class Window:
 
         >>> [Window(10, 3).bounds(k).start for k in Window(10, 3).indices(4)]
         [-3, 0, 3]
+        >>> list(Window(10, 10, offset=5).indices(4)), list(Window(10, 10, offset=5).indices(5))
+        ([-1], [0])
         >>> [Window(10, 10, Span(3)).bounds(k).start for k in Window(10, 10, Span(3)).indices(8)]
         [0, 10]
         """
-        first = (instant - self.ahead - self.within) // self.slide + 1
-        return range(first, (instant + self.back) // self.slide + 1)
+        first = (instant - self.offset - self.ahead - self.within) // self.slide + 1
+        return range(first, self.number_at(instant + self.back) + 1)
 
     @property
     def overlapping(self) -> int:
@@ -120,15 +157,18 @@ class Window:
     def hours_back(self) -> int:
         """The maximum number of hours before its own that the windows of an hour reach.
 
-        Windows start at multiples of SLIDE. Relative to the hours in which they end, they end at
-        multiples of the greatest common divisor of SLIDE and an hour.
+        Windows start at multiples of SLIDE, plus OFFSET. So the distances of their ends from the
+        starts of hours are equal, up to multiples of the greatest common divisor of SLIDE and an
+        hour.
 
         >>> Window(HOUR, HOUR).hours_back, Window(2 * HOUR, HOUR).hours_back
         (0, 1)
         >>> Window(HOUR, HOUR, Span(HOUR)).hours_back
         1
+        >>> Window(HOUR, HOUR, offset=HOUR // 2).hours_back
+        1
         """
-        earliest = (self.within + self.ahead - 1) % gcd(self.slide, HOUR)
+        earliest = (self.offset + self.within + self.ahead - 1) % gcd(self.slide, HOUR)
         return -(-(self.length - 1 - earliest) // HOUR)
 
     def pane(self) -> int:
@@ -148,9 +188,8 @@ class Window:
         [-1, 0]
         """
         length = self.within + self.ahead
-        first = (interval.start - length) // self.slide + 1
-        last = (interval.end - length) // self.slide
-        return range(first, last + 1)
+        first = self.number_at(interval.start - length) + 1
+        return range(first, self.number_at(interval.end - length) + 1)
 
     def open_ends(self, instant: int, until: int, closed: Container[int]) -> tuple[int, int] | None:
         """Return the first and the last end of the open windows that contain a time.
@@ -170,12 +209,12 @@ class Window:
         (21600000000, 21600000000)
         """
         numbers, length = self.indices(instant), self.within + self.ahead
-        first = max(numbers.start, (until - length) // self.slide + 1)
+        first = max(numbers.start, self.number_at(until - length) + 1)
         last = numbers.stop - 1
         while first <= last and (hour := owning_hour(self.extent(first).end)) in closed:
-            first = (hour + HOUR - length) // self.slide + 1
+            first = self.number_at(hour + HOUR - length) + 1
         while first <= last and (hour := owning_hour(self.extent(last).end)) in closed:
-            last = (hour - length) // self.slide
+            last = self.number_at(hour - length)
         return (self.extent(first).end, self.extent(last).end) if first <= last else None
 
     def owned(self, interval: Interval | None) -> tuple[int, int]:
@@ -231,7 +270,7 @@ def replay_ranges(
     """
     every, found = set(windows), list[Interval]()
     for hour, last in sorted(events.items()):
-        ends = (window.extent((last + window.back) // window.slide).end for window in every)
+        ends = (window.extent(window.number_at(last + window.back)).end for window in every)
         end = max([hour, *map(owning_hour, ends)]) + HOUR
         if found and hour - found[-1].end <= gap:
             found[-1] = Interval(found[-1].start, max(found[-1].end, end))

@@ -1,4 +1,4 @@
-"""Queries with spans in the pipeline: rows across hours, late events, and what is refused."""
+"""Queries with spans or OFFSET in the pipeline: rows across hours, late events, refusals."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ QUERY rising RETURN tailnum, COUNT(*), MAX(LENGTH) PATTERN Departure D{2,}
 WHERE D.dep_delay < NEXT(D).dep_delay GROUP-BY D.tailnum SPAN 2 hours PER 30 minutes;
 QUERY planes RETURN COUNT(DISTINCT tailnum), COUNT(EACH D) PATTERN SEQ(Departure C, Departure D)
 WHERE [tailnum] AND C.dep_delay > 5 SPAN 40 minutes PER 1 hour;
+QUERY halves RETURN COUNT(*), SUM(D.dep_delay) PATTERN Departure D+
+WHERE [tailnum] WITHIN 1 hour OFFSET 30 minutes;
+QUERY thirds RETURN tailnum, COUNT(*), MAX(DURATION) PATTERN Departure D+
+WHERE D.dep_delay < NEXT(D).dep_delay GROUP-BY D.tailnum
+WITHIN 80 minutes SLIDE 40 minutes OFFSET 25 minutes;
+QUERY shifted RETURN COUNT(*) PATTERN SEQ(Departure C, Departure D)
+WHERE [tailnum] SPAN 40 minutes PER 1 hour OFFSET 15 minutes;
 """
 
 #: Hour, minute, aircraft, delay.
@@ -70,8 +77,10 @@ def run(settings: Settings, interval: Interval, name: str) -> None:
             job.main(part, settings)
 
 
-def expected(settings: Settings, flights: list[tuple[int, int, str, int]]) -> set[tuple[str, ...]]:
-    """The results of the reference over all events, of periods that end in the four hours."""
+def expected(
+    settings: Settings, flights: list[tuple[int, int, str, int]], end: int
+) -> set[tuple[str, ...]]:
+    """The results of the reference over all events, of windows that end by an hour."""
     lake = Lake.open(settings)
     start = hours(0, 1).start
     rows = [
@@ -83,6 +92,8 @@ def expected(settings: Settings, flights: list[tuple[int, int, str, int]]) -> se
     found: set[tuple[str, ...]] = set()
     for query in load_own_workload(settings, lake.stream).queries:
         for row in two_step(query, events):
+            if int(row.window_end) > hours(0, end).end:
+                continue
             group = ",".join(str(value) for _, value in row.group)
             for name, value in row.values:
                 exact = str(numbers_of(value)[1])
@@ -102,18 +113,20 @@ def published(settings: Settings) -> set[tuple[str, ...]]:
 def test_hours_and_late_events_give_the_rows_of_all_events(settings: Settings) -> None:
     for part in (hours(8, 10), hours(10, 12)):
         run(settings, part, f"hours from {part.start}")
-    assert published(settings) == expected(settings, FLIGHTS)
+    assert published(settings) == expected(settings, FLIGHTS, 12)
     put(settings, 9, _line(77, *LATE), name="-late")
     run(settings, hours(12, 13), "late")
     [answered] = answered_by(settings)
     assert answered.reach == 2
-    assert published(settings) == expected(settings, [*FLIGHTS, LATE])
+    assert published(settings) == expected(settings, [*FLIGHTS, LATE], 13)
     assert not len(stale(state_of(settings), answered.reach))
     assert len(publications(state_of(settings))) == 5
     checked = Lake.open(settings).rows(VALIDATIONS).to_pylist()
     assert checked
     assert not [row for row in checked if row["mismatch"]]
-    assert {row["query"] for row in checked} == {"chains", "rising", "planes"}
+    assert {row["query"] for row in checked} == {
+        "chains", "rising", "planes", "halves", "thirds", "shifted"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

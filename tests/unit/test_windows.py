@@ -16,13 +16,19 @@ from elsinore.timeline import DAY, HOUR, MINUTE, Interval, hour_label, instant_o
 from elsinore.windows import Span, Window, owning_hour, replay_ranges
 
 plain = st.builds(
-    lambda within, slide: Window(max(within, slide), min(within, slide)),
+    lambda one, other, offset: Window(
+        max(one, other), min(one, other), offset=offset % min(one, other)
+    ),
     st.integers(1, 50),
     st.integers(1, 50),
+    st.just(0) | st.integers(1, 49),
 )
 spans = st.builds(Span, st.integers(1, 60), st.booleans(), st.booleans())
 windows = plain | st.builds(
-    lambda period, span: Window(period, period, span), st.integers(1, 50), spans
+    lambda period, span, offset: Window(period, period, span, offset % period),
+    st.integers(1, 50),
+    spans,
+    st.just(0) | st.integers(1, 49),
 )
 
 

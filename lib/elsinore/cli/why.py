@@ -294,10 +294,11 @@ def _no_such(workload: Workload, query: str, group: Collection[str], start: int)
     keys = [str(key.group_label) for key in known[query].group_keys]
     if wrong := [name for name in group if name not in keys]:
         return f"its groups have {some_of(keys) or 'no attributes'}, not {wrong[0]}"
-    slide = known[query].window.slide
-    if before := start % slide:
-        nearest = (format_instant(start - before + step)[:19] for step in (0, slide))
-        return f"a window starts every {print_length(slide)}: {', '.join(nearest)}"
+    window = known[query].window
+    number = window.number_at(start)
+    if window.bounds(number).start != start:
+        nearest = (format_instant(window.bounds(n).start)[:19] for n in (number, number + 1))
+        return f"a window starts every {print_length(window.slide)}: {', '.join(nearest)}"
     return None
 
 

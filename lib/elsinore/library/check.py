@@ -29,12 +29,18 @@ from elsinore.query.syntax import ANY, Conjunction, EventPattern, event_patterns
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.support import greta_refusals
+from elsinore.timeline import DAY, format_instant
 from elsinore.windows import Window
 
 #: Columns that the titles of lines take.
 _MARGIN = 13
 #: Fractions of WITHIN that are suggested as SLIDE: the first that divides it.
 _FRACTIONS = (4, 5, 3, 2)
+#: From Monday on.
+_WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
+#: The day of 1 January 1970, at which windows of whole weeks start without OFFSET.
+_THURSDAY = 3
+_WEEK = len(_WEEKDAYS) * DAY
 _NEVER_TRUE = "HAVING keeps no row: a window without a match has no row, so COUNT(*) is never 0"
 
 
@@ -207,6 +213,9 @@ def _window(window: Window, *, calendar: bool) -> dict[str, Any]:
     if window.span is not None:
         lengths = lengths | {"span": window.span.length}
         shown = {"span": window.span.length, "period": window.within}
+    if window.offset:
+        lengths = lengths | {"offset": window.offset}
+        shown = shown | {"offset": window.offset}
     words = (f"{name} {print_length(n, calendar=calendar)}" for name, n in shown.items())
     return {**lengths, "window": ", ".join(words)}
 
@@ -269,12 +278,7 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
     """Return where windows start, and which matches they miss or repeat."""
     within, slide = query.window.within, query.window.slide
     every = print_length(slide, calendar=calendar).removeprefix("1 " if calendar else "")
-    slots = "windows" if query.window.span is None else "periods"
-    notes = [
-        f"slots of the UTC clock: one starts every {every} from 1970-01-01 on"
-        if calendar
-        else f"{slots} start at the multiples of {every}"
-    ]
+    notes = [_first_note(query.window, every, calendar=calendar)]
     if (span := query.window.span) is not None:
         end = "first" if span.by_first else "last"
         notes.append(f"each match counts once, in the period of its {end} event")
@@ -285,6 +289,26 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
         longest = print_length(within - slide, calendar=calendar)
         notes.append(f"windows overlap: they count all matches of up to {longest}, some repeatedly")
     return notes
+
+
+def _first_note(window: Window, every: str, *, calendar: bool) -> str:
+    """Return where windows start, one every `every`."""
+    if calendar:
+        first = format_instant(window.offset)[:19].removesuffix("T00:00:00")
+        note = f"slots of the UTC clock: one starts every {every} from {first} on"
+        return note if window.slide % _WEEK else f"{note}, on {_weekday(window)}"
+    slots = "windows" if window.span is None else "periods"
+    plus = f", plus {window.offset}" if window.offset else ""
+    return f"{slots} start at the multiples of {every}{plus}"
+
+
+def _weekday(window: Window) -> str:
+    """Return the day on which windows of whole weeks start, and how they start on Mondays."""
+    days = (window.offset // DAY + _THURSDAY) % len(_WEEKDAYS)
+    if days == 0:
+        return _WEEKDAYS[0]
+    monday = print_length((len(_WEEKDAYS) - _THURSDAY) * DAY)
+    return f"{_WEEKDAYS[days]} (OFFSET {monday}: on {_WEEKDAYS[0]})"
 
 
 def _whole_matches(query: BoundQuery, *, calendar: bool) -> Iterator[str]:

@@ -144,10 +144,12 @@ def _keys(query: BoundQuery) -> str:
 def _window(query: BoundQuery, *, calendar: bool) -> str:
     lengths = query.window.within, query.window.slide
     within, slide = (print_length(length, calendar=calendar) for length in lengths)
+    offset = query.window.offset
+    after = f" OFFSET {print_length(offset, calendar=calendar)}" if offset else ""
     if (span := query.window.span) is not None:
         by = " BY FIRST" if span.by_first else ""
-        return f"SPAN {print_length(span.length, calendar=calendar)} PER {within}{by}"
-    return f"WITHIN {within}" if within == slide else f"WITHIN {within} SLIDE {slide}"
+        return f"SPAN {print_length(span.length, calendar=calendar)} PER {within}{after}{by}"
+    return f"WITHIN {within}{'' if within == slide else f' SLIDE {slide}'}{after}"
 
 
 def _told(found: SharedCandidate | UnsharedCandidate, *of_candidate: str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Why(Shown):
         self.reason: str | None = "the query counts pairs of trends"
         if isinstance(bound.pattern, Conjunction):
             return
-        read = bound.window.extent(at.start // bound.window.slide)
+        read = bound.window.extent(bound.window.number_at(at.start))
         inside = events.between(read.start, read.end)
         found, self.reason = _trends_of(bound, inside, at, texts[0])
         if not found and texts[1] != texts[0]:
@@ -126,7 +126,7 @@ def _window_at(query: BoundQuery, start: object, *, calendar: bool) -> Interval:
         given = _plain(start)
         ticks = not calendar or isinstance(given, int | float)  # microseconds will do, too
         at = _typed(given, AttributeType.LONG if ticks else AttributeType.TIMESTAMP)
-        window = None if at is None else query.window.bounds(at // query.window.slide)
+        window = None if at is None else query.window.bounds(query.window.number_at(at))
         least, most = (MIN_INSTANT, MAX_INSTANT) if calendar else (_LONGS[0], _LONGS[-1])
         # The last windows of year 9999 end after it.
         last = None if window is None else window.start if calendar else window.end

@@ -59,7 +59,7 @@ def build_trends(
     if publication is None:
         return [], "the version of the events that was read is unknown"
     window = Interval(start, instant_of(result["window_end"]))
-    number = start // query.window.slide
+    number = query.window.number_at(start)
     extent = query.window.extent(number)
     version = publication.events_version
     if version is None:

@@ -138,7 +138,7 @@ def choose(
     """
     seed, share = f"{size.seed} {run.start} {run.end}", -(-size.windows // _SHARE)
     strata = {
-        Place(query, group, start // workload.by_name[query].window.slide): stratum
+        Place(query, group, workload.by_name[query].window.number_at(start)): stratum
         for query, group, start, stratum in _sample(results, seed, size.windows)
     }
     read = staged.events_version
@@ -208,7 +208,7 @@ def _windows_without_result(
     """Yield windows in which a query has no result, at most `count` per query."""
     for query in workload.queries:
         starts = results["window_start"][results["query"] == query.name]
-        there = set((starts // query.window.slide).tolist())
+        there = set(query.window.numbers_at(starts.to_numpy()).tolist())
         empty = [number for number in query.window.ending_in(run) if number not in there]
         order = np.argsort(_seeded(seed, [f"{query.name} {number}" for number in empty]))
         for at in order[:count].tolist():

@@ -321,7 +321,22 @@ def _bind_window(scope: Scope, query: syntax.Query) -> Window:
         )
         slide = print_length(_shortest_slide(within, calendar=calendar), calendar=calendar)
         scope.refuse(message, query.slide.at, f"write SLIDE {slide.replace(',', '')} or longer")
-    return window
+    return _with_offset(scope, query, window)
+
+
+def _with_offset(scope: Scope, query: syntax.Query, window: Window) -> Window:
+    """Return a window with the OFFSET of its query."""
+    if query.offset is None:
+        return window
+    offset = _ticks(scope, "OFFSET", query.offset, least=0)
+    if offset >= window.slide:
+        calendar = scope.schema.time_unit.is_calendar
+        rest = print_length(offset % window.slide, calendar=calendar).replace(",", "")
+        clause = "PER" if query.span else "SLIDE" if query.slide else "WITHIN"
+        hint = f"write OFFSET {rest}" if offset % window.slide else "remove it"
+        hint += ", which means the same"
+        scope.refuse(f"OFFSET is not less than {clause}", query.offset.at, hint)
+    return replace(window, offset=offset)
 
 
 def _bind_span(scope: Scope, query: syntax.Query, span: syntax.Span) -> Window:
@@ -336,7 +351,8 @@ def _bind_span(scope: Scope, query: syntax.Query, span: syntax.Span) -> Window:
     length, period = bind_all(clauses, lambda clause: _ticks(scope, *clause))
     # The parts of a sequence that steps count are followed by no NOT.
     looks_ahead = scope.well_shaped and not query.steps and reaches_end(scope.pattern)
-    return Window(period, period, Span(length, span.by_first, looks_ahead))
+    window = Window(period, period, Span(length, span.by_first, looks_ahead))
+    return _with_offset(scope, query, window)
 
 
 def _with_period(scope: Scope, span: syntax.Span) -> str:
@@ -354,7 +370,9 @@ def _shortest_slide(within: int, *, calendar: bool) -> int:
     return -(-least // unit) * unit
 
 
-def _ticks(scope: Scope, clause: str, duration: syntax.Duration | syntax.Parameter) -> int:
+def _ticks(
+    scope: Scope, clause: str, duration: syntax.Duration | syntax.Parameter, *, least: int = 1
+) -> int:
     if isinstance(duration, syntax.Parameter):
         hint = f"declare it, as in PARAM {duration.name} duration DEFAULT 1 hour;"
         scope.refuse(f"no parameter {duration.name}", duration.at, hint)
@@ -368,9 +386,10 @@ def _ticks(scope: Scope, clause: str, duration: syntax.Duration | syntax.Paramet
     else:
         length = unit_length(scope, duration.unit, duration.at)
     ticks = whole_ticks(duration.amount, length)
-    if ticks is None or ticks <= 0:
+    if ticks is None or ticks < least:
         hint = f"as in {clause} 10 minutes" if unit.is_calendar else f"as in {clause} 10"
-        scope.refuse(f"{clause} must be positive, in whole microseconds", duration.at, hint)
+        sign = "positive" if least else "at least 0"
+        scope.refuse(f"{clause} must be {sign}, in whole microseconds", duration.at, hint)
     longest = LONGEST_CALENDAR if unit.is_calendar else LONGEST
     if ticks > longest:
         most = f"{longest // DAY} days" if unit.is_calendar else f"{longest}"

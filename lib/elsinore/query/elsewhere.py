@@ -15,7 +15,7 @@ _WHERE = "write conditions in WHERE"
 _ELSEWHERE = {
     r"\b(session)\s+[\d.$]": _SPAN,
     r"\b(slide)\s+[\d.$]": "write SLIDE after WITHIN; with SPAN, remove it",
-    r"\b(offset)\s+[\d.$]": "remove it: windows and periods start at multiples of their length",
+    r"\b(offset)\s+[\d.$]": "write OFFSET after SLIDE or PER, as in PER 1 day OFFSET 6 hours",
     r"\b(?:per|within|slide)\s+[\d.]+\s*[a-z]+\s+(in)\b": "remove it: days are days in UTC",
     r"\(\s*(select)\b": "use a constant in place of the subquery",
     r"\b(select|create|insert)\b": _SHAPE,

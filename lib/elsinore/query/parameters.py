@@ -337,8 +337,8 @@ def _replaced(query: syntax.Query, values: Mapping[str, syntax.Literal]) -> synt
     def length(one: syntax.Duration | syntax.Parameter | None) -> syntax.Duration | None:
         if isinstance(one, syntax.Parameter):
             value = values[one.name].value
-            # Binding refuses a length of 0, and so a parameter of another type than a number.
-            amount = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+            # Binding refuses a negative length, and so a parameter of another type than a number.
+            amount = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
             return syntax.Duration(amount, values[one.name].unit, one.at)
         return one
 
@@ -356,6 +356,7 @@ def _replaced(query: syntax.Query, values: Mapping[str, syntax.Literal]) -> synt
         within=length(query.within),
         slide=length(query.slide),
         span=span,
+        offset=length(query.offset),
     )
 
 

@@ -83,8 +83,8 @@ _TOKEN_NAMES = {
     "ANY_MATCH": "skip-till-any-match",
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
-    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "PER", "SPAN")},
-    **{word: word for word in ("STEPS", "TRUE")},
+    **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "OFFSET")},
+    **{word: word for word in ("PER", "SPAN", "STEPS", "TRUE")},
     "BY_FIRST": "BY FIRST",
     "BY_LAST": "BY LAST",
     "$END": "';'",
@@ -530,7 +530,8 @@ class SyntaxBuilder:
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
         span = clauses.get("span_clause")
-        lengths = [self._length(one) for one in within.children] if within else []
+        lengths = self._lengths(within) if within else []
+        offset = self._offset(within or span)
         items = [child for child in returned.children if isinstance(child, Tree)]
         return syntax.Query(
             name=str(name.children[0]),
@@ -547,14 +548,26 @@ class SyntaxBuilder:
             at=self._at(name),
             steps=not items,
             span=self._span(span) if span else None,
+            offset=offset,
         )
 
     # ---- clauses
 
     def _span(self, node: Tree[Token]) -> syntax.Span:
-        length, *period = (self._length(c) for c in node.children if isinstance(c, Tree))
+        length, *period = self._lengths(node)
         by_first = any(isinstance(c, Token) and c.type == "BY_FIRST" for c in node.children)
         return syntax.Span(length, period[0] if period else None, by_first, self._at(node))
+
+    def _lengths(self, node: Tree[Token]) -> list[syntax.Duration | syntax.Parameter]:
+        """Return the lengths of a clause, without its OFFSET."""
+        inside = (child for child in node.children if isinstance(child, Tree))
+        return [self._length(child) for child in inside if child.data != "offset"]
+
+    def _offset(self, node: Tree[Token] | None) -> syntax.Duration | syntax.Parameter | None:
+        """Return the OFFSET of a clause WITHIN or SPAN, if it has one."""
+        inside = node.children if node else []
+        found = [child for child in inside if isinstance(child, Tree) and child.data == "offset"]
+        return self._length(found[0].children[-1]) if found else None
 
     def _length(self, node: Tree[Token]) -> syntax.Duration | syntax.Parameter:
         if node.data == "parameter":

@@ -46,17 +46,21 @@ def print_query(query: syntax.Query) -> str:
     if query.within is not None:
         lengths = [query.within] if query.slide is None else [query.within, query.slide]
         texts = list(map(_print_length, lengths))
-        lines.append("WITHIN " + " SLIDE ".join(texts))
+        lines.append("WITHIN " + " SLIDE ".join(texts) + _print_offset(query))
     if query.span is not None:
-        lines.append(print_span(query.span))
+        lines.append(print_span(query.span, _print_offset(query)))
     if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
 
 
-def print_span(span: syntax.Span) -> str:
-    """Return a SPAN clause as text; BY LAST is the default."""
-    period = "" if span.period is None else f" PER {_print_length(span.period)}"
+def _print_offset(query: syntax.Query) -> str:
+    return "" if query.offset is None else f" OFFSET {_print_length(query.offset)}"
+
+
+def print_span(span: syntax.Span, offset: str = "") -> str:
+    """Return a SPAN clause as text, with the text of its OFFSET; BY LAST is the default."""
+    period = "" if span.period is None else f" PER {_print_length(span.period)}{offset}"
     return f"SPAN {_print_length(span.length)}{period}{' BY FIRST' if span.by_first else ''}"
 
 

@@ -83,9 +83,10 @@ def signature(query: BoundQuery, segment: Segment) -> str:
     sub-pattern, and the attributes of the keys that its events carry. Positions are counted from
     the first position of the sub-pattern, so aliases and the rest of the pattern do not matter.
 
-    RETURN does not matter, because one propagation carries every aggregate. Windows do not matter,
-    because there is a count per START event of the sub-pattern. Each window reads the counts of its
-    own START events, and counts expire with the longest window.
+    RETURN does not matter, because one propagation carries every aggregate. WITHIN and SLIDE do not
+    matter, because there is a count per START event of the sub-pattern. Each window reads the
+    counts of its own START events, and counts expire with the longest window. OFFSET must agree,
+    because it sets the positions of all times (`windows`).
     """
     inside = range(segment.start, segment.stop)
     local = [
@@ -103,8 +104,10 @@ def signature(query: BoundQuery, segment: Segment) -> str:
          key.equivalence]
         for key in keys_of(query, segment)
     ]  # fmt: skip
+    offset = {"offset": query.window.offset} if query.window.offset else {}
     return canonical_json(
         {
+            **offset,
             "types": segment.types,
             "local": _unordered(local),
             "edges": _unordered(edges),

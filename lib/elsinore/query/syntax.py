@@ -457,6 +457,7 @@ class Query:
         steps: whether it returns a row per part of the sequence (`RETURN STEPS`).
         span: the clause SPAN, which replaces WITHIN.
         written: the name as written, if values of lists follow it in `name`.
+        offset: how long after the multiples of SLIDE, or of PER, windows or periods begin.
     """
 
     name: str
@@ -473,6 +474,7 @@ class Query:
     steps: bool = False
     span: Span | None = None
     written: str | None = None
+    offset: Duration | Parameter | None = None
 
     @property
     def written_name(self) -> str:
@@ -489,4 +491,4 @@ def lengths_of(query: Query) -> Iterator[Duration | Parameter]:
     """Yield the lengths of time of a query's windows, or of its span and periods."""
     span = query.span
     lengths = query.within, query.slide, *((span.length, span.period) if span else ())
-    yield from (each for each in lengths if each is not None)
+    yield from (each for each in (*lengths, query.offset) if each is not None)

@@ -139,7 +139,7 @@ def list_trends(
         The trends, and the reason why they are not complete; None if they are.
     """
     meter = Meter(query.name, STEPS)
-    meter.window = window.start // query.window.slide
+    meter.window = query.window.number_at(window.start)
     keys, ordered = Keys(query, events.schema), read_events(query, events)
     matcher = matcher_of(query, keys, ordered, meter, window)
     found: dict[Trend, None] = {}

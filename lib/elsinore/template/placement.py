@@ -153,8 +153,12 @@ def plain_template(query: BoundQuery) -> Template | str:
 
 
 def partition_signature(query: BoundQuery, template: Template) -> object:
-    """Return a value that is equal for queries whose events are partitioned alike."""
+    """Return a value that is equal for queries whose events are partitioned alike.
+
+    The times of their events also have the same positions (`windows`).
+    """
     return (
+        query.window.offset,
         tuple(key.attribute for key in query.group_keys),
         frozenset((key.attribute, key.equivalence) for key in query.keys),
         key_attributes(query, template.keys),

@@ -43,7 +43,7 @@ from tests.property.random_cases.results import (
 )
 from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
-from tests.property.random_cases.spans import beside_span, with_span
+from tests.property.random_cases.spans import beside_span, with_offset, with_span
 from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
 
 #: Draws after which a case need no longer hold the construct that it is aimed at.
@@ -229,6 +229,7 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
         semantics=semantics,
     )
     query = with_span(Dice(f"span of {name}, {print_pattern(query.pattern)}", aim), query)
+    query = with_offset(Dice(f"offset of {name}", aim), query)
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
     if not isinstance(shape.pattern, Conjunction):
         steps = Dice(f"steps of {name}, {print_pattern(query.pattern)}", dice.aim)

@@ -45,7 +45,7 @@ from tests.property.random_cases.results import (
 )
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
-from tests.property.random_cases.spans import OF_SPANS, spans_in
+from tests.property.random_cases.spans import OF_SPANS, OFFSET, spans_in
 from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
 
 #: Every construct that a run of pairs must have met often enough.
@@ -74,6 +74,7 @@ CONSTRUCTS = (
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *OF_PARAMETERS,
     *OF_SPANS,
+    OFFSET,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )

@@ -1,4 +1,4 @@
-"""Random spans in place of windows."""
+"""Random spans in place of windows, and offsets of either."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _TOGETHER = (
 _WITH = "span with "
 _MEASURE = "span with a measure"
 _BOTH_ENDS = "span with NOT at both ends"
+OFFSET = "OFFSET"
+_SPAN_OFFSET = "span with OFFSET"
 #: Constructs of this module.
 OF_SPANS = (
+    _SPAN_OFFSET,
     "span", "span BY FIRST", "parameter in SPAN", _MEASURE, _BOTH_ENDS,
     *(_WITH + name for name in _TOGETHER),
 )  # fmt: skip
@@ -31,6 +34,8 @@ def beside_span(aim: str) -> str:
     """Return the construct that a case aims at in addition to a span, or its aim."""
     if aim == _MEASURE:
         return "LENGTH"
+    if aim == _SPAN_OFFSET:
+        return OFFSET
     return "NOT leading" if aim == _BOTH_ENDS else aim.removeprefix(_WITH)
 
 
@@ -51,11 +56,23 @@ def with_span(dice: Dice, query: syntax.Query) -> syntax.Query:
     return replace(query, within=None, slide=None, span=span)
 
 
+def with_offset(dice: Dice, query: syntax.Query) -> syntax.Query:
+    """Return the query with an OFFSET; one in ten has one."""
+    if not dice.chance(0.1, OFFSET, _SPAN_OFFSET):
+        return query
+    step = query.span.period if query.span else query.slide or query.within
+    assert isinstance(step, syntax.Duration)
+    offsets = (0, 1, int(step.amount) // 3, int(step.amount) // 2, int(step.amount) - 1)
+    offset = min(dice.pick(offsets), int(step.amount) - 1)
+    return replace(query, offset=syntax.Duration(offset, step.unit))
+
+
 def spans_in(query: BoundQuery, others: set[str]) -> set[str]:
     """What a query with a span has, given all other constructs."""
     if query.window.span is None:
-        return set()
-    found = {"span"} | {_WITH + name for name in others & set(_TOGETHER)}
+        return {OFFSET} if query.window.offset else set()
+    found = {_SPAN_OFFSET} if query.window.offset else set()
+    found |= {"span"} | {_WITH + name for name in others & set(_TOGETHER)}
     found |= {"span BY FIRST"} if query.window.span.by_first else set()
     found |= {_BOTH_ENDS} if {"NOT leading", "NOT trailing"} <= others else set()
     return found | ({_MEASURE} if query.measured else set())

@@ -7,7 +7,7 @@ import pytest
 from elsinore.errors import QueryError
 from elsinore.query.parse import parse_workload
 from elsinore.query.print_query import print_query
-from elsinore.timeline import MINUTE
+from elsinore.timeline import DAY, HOUR, MINUTE
 from elsinore.windows import Span, Window
 from tests.golden_cases import bound_query, stream_schema
 
@@ -39,6 +39,7 @@ def test_a_span_is_printed_and_read_again(clauses: str, span: Span) -> None:
 
 def test_the_clause_is_a_part_of_the_fingerprint() -> None:
     texts = ["SPAN 5 PER 9", "SPAN 5 PER 9 BY FIRST", "SPAN 6 PER 9", "SPAN 5 PER 8", "WITHIN 9"]
+    texts += ["WITHIN 9 OFFSET 2", "SPAN 5 PER 9 OFFSET 2", "WITHIN 9 OFFSET 3"]
     queries = [bound_query(f"RETURN COUNT(*) PATTERN SEQ(A, B) {text}", TICKS) for text in texts]
     assert len({query.fingerprint for query in queries}) == len(texts)
     assert len({query.question for query in queries}) == len(texts)
@@ -53,6 +54,24 @@ def test_a_not_after_the_last_event_looks_ahead(pattern: str, ahead: bool) -> No
     clauses = "SPAN 10 minutes PER 1 hour"
     query = bound_query(f"RETURN COUNT(*) PATTERN {pattern} {clauses}", CALENDAR)
     assert query.window.span == Span(10 * MINUTE, looks_ahead=ahead)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "window"),
+    [
+        ("WITHIN 1 day OFFSET 6 hours", Window(DAY, DAY, offset=6 * HOUR)),
+        ("within 1 day slide 1 hour offset -- or so\n .5 hours",
+         Window(DAY, HOUR, offset=30 * MINUTE)),
+        ("SPAN 1 minute PER 1 day OFFSET 6 hours BY FIRST",
+         Window(DAY, DAY, Span(MINUTE, True), 6 * HOUR)),
+        ("WITHIN 1 day OFFSET 0 hours", Window(DAY, DAY)),
+    ],
+)  # fmt: skip
+def test_an_offset_is_printed_and_read_again(clauses: str, window: Window) -> None:
+    query = bound_query(f"RETURN COUNT(*) PATTERN SEQ(A, B) {clauses}", CALENDAR)
+    assert query.window == window
+    [again] = parse_workload(print_query(query.source))
+    assert again == query.source
 
 
 def test_new_words_are_names() -> None:
@@ -93,8 +112,18 @@ def test_a_parameter_is_a_length() -> None:
          "WITHIN; with SPAN, remove it"),
         ("SPAN 10 minutes PER 1 day IN 'UTC'", "IN is not supported | remove it: days are days in "
          "UTC"),
-        ("SPAN 10 minutes PER 1 day OFFSET 6 hours", "OFFSET is not supported | remove it: windows "
-         "and periods start at multiples of their length"),
+        ("SPAN 10 minutes PER 1 day OFFSET 30 hours", "OFFSET is not less than PER | write OFFSET "
+         "6 hours, which means the same"),
+        ("SPAN 10 minutes OFFSET 6 hours PER 1 day", "OFFSET is not supported | write OFFSET "
+         "after SLIDE or PER, as in PER 1 day OFFSET 6 hours"),
+        ("WITHIN 1 day OFFSET 1 day", "OFFSET is not less than WITHIN | remove it, which means the "
+         "same"),
+        ("WITHIN 1 day SLIDE 1 hour OFFSET 90 minutes", "OFFSET is not less than SLIDE | write "
+         "OFFSET 30 minutes, which means the same"),
+        ("WITHIN 1 day OFFSET -1 hour", "OFFSET must be at least 0, in whole microseconds | as in "
+         "OFFSET 10 minutes"),
+        ("WITHIN 1 day OFFSET 6 hours SLIDE 12 hours", "SLIDE is not supported | write SLIDE after "
+         "WITHIN; with SPAN, remove it"),
         ("SESSION 30 minutes BY user", "SESSION is not supported | write SPAN 30 minutes PER 1 day "
          "for trends of at most 30 minutes"),
         ("SPAN ten minutes", "found 'SPAN' | as in SPAN 10 minutes PER 1 day"),

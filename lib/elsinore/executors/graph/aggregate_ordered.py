@@ -251,7 +251,7 @@ def aggregate_ordered(
     """
     merged = lowered.found.merged
     codes = key_codes(merged.queries[0], columns)
-    entries = make_entries(merged.placements, codes, columns)
+    entries = make_entries(merged.placements, codes, columns, merged.queries[0].window)
     placed = at_states(entries, merged.placements, merged.merged_places)
     spans = spans_of(merged.queries[0], placed.offsets, placed.times, owned)
     if lowered.backwards:

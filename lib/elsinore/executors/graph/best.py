@@ -104,7 +104,7 @@ class _Pass:
     ) -> None:
         self.query, self.template, self.columns = query, template, columns
         placements = placements_of([query], [template])
-        entries = make_entries(placements, codes, columns)
+        entries = make_entries(placements, codes, columns, query.window)
         places = {place: (place[1], 0) for place in placements.by_place}
         self.placed: StateEntries = at_states(entries, placements, places)
         self.groups = Groups.of(entries.group_texts(query, codes))

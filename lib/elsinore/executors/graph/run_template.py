@@ -66,7 +66,7 @@ def run_template(
         QueryError: more than `row_bound.MOST_WINDOWS` windows contain an event.
     """
     placements = placements_of([query], [template])
-    entries = make_entries(placements, codes, columns)
+    entries = make_entries(placements, codes, columns, query.window)
     accumulators = accumulators_of(query)
 
     @cache
@@ -104,12 +104,13 @@ def last_events(
     entries: StateEntries,
     keys: Mapping[KeyName, np.ndarray],
 ) -> np.ndarray:
-    """Return as int64[N] the time of the last earlier event in the partition of each entry.
+    """Return as int64[N] the position of the last earlier event in the partition of each entry.
 
     An event of any type is in the partitions with its values of the keys that apply to it.
     `keys` are the codes of each partition's keys, by name.
     """
-    distinct, ranks = np.unique(columns.times, return_inverse=True)
+    positions = query.window.positions(columns.times)
+    distinct, ranks = np.unique(positions, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
     sizes = np.diff(entries.offsets)
     for names, types in _types_by_keys(query, schema).items():

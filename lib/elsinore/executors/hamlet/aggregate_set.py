@@ -66,14 +66,15 @@ def aggregate_set(
     tables = queries if isinstance(queries, Tables) else make_tables(queries)
     merged = tables.found.merged
     codes = key_codes(merged.queries[0], columns)
-    entries = make_entries(merged.placements, codes, columns)
+    entries = make_entries(merged.placements, codes, columns, merged.queries[0].window)
     placed = at_states(entries, merged.placements, merged.merged_places)
     if not placed.rows.size:
         return []
     prepared = prepare(tables, columns, placed, owned)
     groups = entries.group_texts(merged.queries[0], codes)
     if observer is not None:
-        observer.times, observer.groups = placed.times, groups.to_pylist()
+        observer.times = columns.times[placed.rows]
+        observer.groups = groups.to_pylist()
     grouped = Groups.of(groups)
     readings = [Reading(q, grouped, prepared.weights.meanings(q)) for q in merged.queries]
     parts: list[WindowRows] = []

@@ -24,6 +24,7 @@ from elsinore.executors.input.numbering import numbered
 from elsinore.query.bound import BoundQuery, KeyName
 from elsinore.sorting import ascending
 from elsinore.template.placement import Admission, Kind, Place, Placements
+from elsinore.windows import Window
 
 #: No conditions on the events or on their keys.
 _OPEN: tuple[Admission, frozenset[KeyName]] = (frozenset(), frozenset()), frozenset()
@@ -38,7 +39,7 @@ class Entries(Generic[Place]):
     """N entries, sorted by partition, then by time.
 
     Attributes:
-        times: int64[N].
+        times: int64[N], the positions of the events' times (`windows`).
         codes: int32[N], the event class of each entry.
         classes: by code, the states or positions that admit the events; may be empty. Codes without
             an item here are not used by any query.
@@ -80,21 +81,25 @@ def key_codes(query: BoundQuery, columns: EventColumns) -> dict[KeyName, KeyCode
 
 
 def make_entries(
-    placements: Placements[Place], codes_of: Mapping[KeyName, KeyCodes], columns: EventColumns
+    placements: Placements[Place],
+    codes_of: Mapping[KeyName, KeyCodes],
+    columns: EventColumns,
+    window: Window,
 ) -> Entries[Place]:
-    """Return the entries of queries that have the same partition keys.
+    """Return the entries of queries that have the same partition keys and positions of times.
 
     Args:
         placements: the states or positions of the queries, and the events that they admit.
         codes_of: the codes of all keys by name.
         columns: the events.
+        window: the window of one of the queries.
     """
     by_kind, names = placements.by_kind, placements.keys
     complete = all(carried == names for _, carried in by_kind)
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):
-        return _joined(placements, codes_of, columns)
+        return _joined(placements, codes_of, columns, window)
     codes, classes = _code_events(placements, by_kind, codes_of, columns)
-    times = _times(columns)
+    times = _times(columns, window)
     order = np.empty(0, np.int64) if is_sorted(times) else ascending(times)
     keys = {name: codes_of[name] for name in sorted(names)}
     if not keys:
@@ -119,7 +124,10 @@ def make_entries(
 
 
 def latest_entries(
-    placements: Placements[Place], codes_of: Mapping[KeyName, KeyCodes], columns: EventColumns
+    placements: Placements[Place],
+    codes_of: Mapping[KeyName, KeyCodes],
+    columns: EventColumns,
+    window: Window,
 ) -> Entries[Place]:
     """Return `make_entries`; equal calls in succession return the same entries.
 
@@ -127,12 +135,12 @@ def latest_entries(
     """
     # The codes of a key exist once per `EventColumns`.
     names = frozenset((name, id(codes)) for name, codes in codes_of.items())
-    given = frozenset(placements.by_place.items()), names
-    return columns.latest(given, lambda: make_entries(placements, codes_of, columns))
+    given = frozenset(placements.by_place.items()), names, window.offset
+    return columns.latest(given, lambda: make_entries(placements, codes_of, columns, window))
 
 
-def _times(columns: EventColumns) -> np.ndarray:
-    return plain_values(columns.events.table[TIME_COLUMN], np.int64)
+def _times(columns: EventColumns, window: Window) -> np.ndarray:
+    return window.positions(plain_values(columns.events.table[TIME_COLUMN], np.int64))
 
 
 def _owners(keys: Mapping[KeyName, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
@@ -239,7 +247,10 @@ _ROW, _PARTITION = "row", "partition"
 
 
 def _joined(
-    placements: Placements[Place], codes_of: Mapping[KeyName, KeyCodes], columns: EventColumns
+    placements: Placements[Place],
+    codes_of: Mapping[KeyName, KeyCodes],
+    columns: EventColumns,
+    window: Window,
 ) -> Entries[Place]:
     """Return the entries if the events carry different sets of keys.
 
@@ -270,7 +281,7 @@ def _joined(
         np.concatenate([of[each[_ROW]] for of, each in zip(columns_of, placed, strict=True)])
         for columns_of in (rows_of, codes)
     )
-    times = _times(columns)[rows]
+    times = _times(columns, window)[rows]
     order = ascending(owners, times)
     offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
     held = {name: partitions[name] for name in placements.keys}
@@ -319,7 +330,7 @@ class StateEntries(NamedTuple):
     """N entries, one per event and state, sorted by partition, time and state.
 
     Attributes:
-        times: int64[N].
+        times: int64[N], the positions of the events' times (`windows`).
         rows: int64[N], the row of each event in the table.
         states: int32[N].
         accepts: int64[N], a bit for each class of queries that admits the event at the state.

@@ -82,13 +82,14 @@ def carried(symbol: Symbol) -> dict[KeyName, Key]:
 
 
 def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
-    """Group queries by the names of their keys, in the order of first appearance.
+    """Group queries by the names of their keys and OFFSET, in the order of first appearance.
 
     Each group is one pass over the events. Segments are shared only within a pass.
     """
-    found: dict[frozenset[KeyName], list[BoundQuery]] = {}
+    found: dict[tuple[frozenset[KeyName], int], list[BoundQuery]] = {}
     for query in queries:
-        found.setdefault(frozenset(query.named_keys), []).append(query)
+        same = frozenset(query.named_keys), query.window.offset
+        found.setdefault(same, []).append(query)
     return list(found.values())
 
 

@@ -51,7 +51,7 @@ def aggregate_longest(
     """
     first = found.queries[0]
     codes = key_codes(first, columns)
-    entries = latest_entries(found.placements, codes, columns)
+    entries = latest_entries(found.placements, codes, columns, first.window)
     groups = Groups.of(entries.group_texts(first, codes))
     parts, too_large = list[PartialRows](), list[BoundQuery]()
     for window in dict.fromkeys(query.window for query in found.queries):

@@ -65,8 +65,9 @@ def run_passes(
 def _run_pass(
     lowered: Lowered, columns: EventColumns, owned: Interval | None
 ) -> Iterator[PartialRows | Overflowed]:
-    codes = key_codes(lowered.chains[0].query, columns)
-    entries = make_entries(lowered.placements, codes, columns)
+    query = lowered.chains[0].query
+    codes = key_codes(query, columns)
+    entries = make_entries(lowered.placements, codes, columns, query.window)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
     bound = RowBound([chain.query for chain in lowered.chains])
     parts = list(bound.counted(run_segments(lowered, entries, weights, owned)))

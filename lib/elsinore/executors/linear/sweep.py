@@ -47,7 +47,7 @@ def aggregate_sweep(
     sweep_set = sweep_set.running([in_digits(query, columns) for query in asked])
     query = asked[0]
     codes = key_codes(query, columns)
-    entries = latest_entries(sweep_set.placements, codes, columns)
+    entries = latest_entries(sweep_set.placements, codes, columns, query.window)
     groups, found = Groups.of(entries.group_texts(query, codes)), list[PartialRows]()
     for window in dict.fromkeys(query.window for query in sweep_set.queries):
         lowered = lower_window(sweep_set, window, entries.classes)

@@ -85,8 +85,8 @@ def finish(
         for found in finish_query(query, parts):
             kept, step = found.rows, found.step
             groups = {n: query.labelled(json.loads(text)) for n, text in _group_texts(kept).items()}
-            starts = kept.window * query.window.slide
-            bounds = (map(time, each.tolist()) for each in (starts, starts + query.window.within))
+            starts, ends = query.window.starts(kept.window), query.window.ends(kept.window)
+            bounds = (map(time, each.tolist()) for each in (starts, ends))
             lists = map(_listed, query.outputs, found.columns)
             values = zip(*lists, strict=True)
             for group, start, end, own in zip(kept.group.tolist(), *bounds, values, strict=True):
@@ -439,8 +439,7 @@ def _keys(query: BoundQuery, rows: PartialRows, *, calendar: bool) -> dict[str, 
 
     Windows in ticks have no hour.
     """
-    starts = rows.window * query.window.slide
-    ends = pa.array(starts + query.window.within)
+    ends = pa.array(query.window.ends(rows.window))
     used, numbers = np.unique(rows.group, return_inverse=True)
     groups = rows.groups.take(pa.array(used)).to_pylist()
     texts = [group_text(query.labelled(json.loads(text))) for text in groups]
@@ -448,7 +447,7 @@ def _keys(query: BoundQuery, rows: PartialRows, *, calendar: bool) -> dict[str, 
         "window_end_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
         "query": pa.repeat(query.name, len(rows)),
         "group_key": pa.array(texts, pa.string()).take(pa.array(numbers)),
-        "window_start": pa.array(starts),
+        "window_start": pa.array(query.window.starts(rows.window)),
         "window_end": ends,
     }
 

@@ -203,7 +203,10 @@ class Pass(ABC):
         query = sought.queries[0]
         self.codes = key_codes(query, sought.columns)
         self.placements = placements_of(sought.queries, templates)
-        self.entries: Entries[Place] = latest_entries(self.placements, self.codes, sought.columns)
+        window = sought.queries[0].window
+        self.entries: Entries[Place] = latest_entries(
+            self.placements, self.codes, sought.columns, window
+        )
         self.groups = self.entries.group_texts(query, self.codes)
 
     @abstractmethod
