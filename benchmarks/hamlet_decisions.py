@@ -76,6 +76,8 @@ def decision_seconds(found: SharableSet, events: EventTable) -> float:
 
 def _prepared(found: SharableSet, events: EventTable) -> Prepared:
     columns, tables = EventColumns(events), make_tables(found)
-    entries = make_entries(found.merged.placements, {}, columns)  # no query has a key
+    entries = make_entries(
+        found.merged.placements, {}, columns, found.queries[0].window
+    )  # no query has a key
     placed = at_states(entries, found.merged.placements, found.merged.merged_places)
     return prepare(tables, columns, placed, None)

@@ -112,7 +112,9 @@ def kernel_of(workload: Workload, events: EventTable) -> Way:
     """The sweep of events that lie ready as columns, without the rows' texts."""
     (found,) = sweep_sets(workload.queries)
     columns, window = EventColumns(events), workload.queries[0].window
-    entries = make_entries(found.placements, {}, columns)  # no query has a key
+    entries = make_entries(
+        found.placements, {}, columns, found.queries[0].window
+    )  # no query has a key
     lowered = lower_window(found, window, entries.classes)
     weights = weigh_events(lowered.tables.columns, columns, entries.rows, first=1)
     swept = read_events(lowered.classes, entries, weights)

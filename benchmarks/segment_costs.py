@@ -81,7 +81,7 @@ def _nanoseconds(lowered: Lowered, events: EventTable) -> float:
     """Best time an event."""
     columns = EventColumns(events)
     codes = key_codes(lowered.chains[0].query, columns)
-    entries = make_entries(lowered.placements, codes, columns)
+    entries = make_entries(lowered.placements, codes, columns, lowered.chains[0].query.window)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
     best = float("inf")
     for _ in range(ROUNDS):

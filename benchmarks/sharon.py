@@ -190,7 +190,7 @@ def _prepared(
     lowered = lower_segments(queries, shared or ())
     columns = EventColumns(events)
     codes = key_codes(lowered.chains[0].query, columns)
-    entries = make_entries(lowered.placements, codes, columns)
+    entries = make_entries(lowered.placements, codes, columns, lowered.chains[0].query.window)
     weights = weigh_events(lowered.weights, columns, entries.rows, first=1)
     return lambda: list(run_segments(lowered, entries, weights, None))
 

@@ -116,7 +116,7 @@ class Partitions:
         columns, window = EventColumns(events), first.window
         codes = {name: found for q in queries for name, found in key_codes(q, columns).items()}
         placements = placements_of(queries, templates)
-        entries = make_entries(placements, codes, columns)
+        entries = make_entries(placements, codes, columns, query.window)
         numbers = [0, -1]
         if len(events):
             times = columns.times

@@ -141,7 +141,15 @@ def _draw_text(dice: Dice) -> str:
         mine = dice.pick(_KEYS) if dice.chance(0.2) else keys
         clause = dice.pick(_WINDOWS) if dice.chance(0.25) else window
         queries.append(_query_text(dice, number, types, own, mine, clause))
-    return "\n".join(queries)
+    return "\n".join(_with_offsets(queries))
+
+
+def _with_offsets(queries: Sequence[str]) -> list[str]:
+    """Return the queries of one in five workloads with an OFFSET each or none, else unchanged."""
+    dice = Dice(f"offsets of {queries}")
+    if not dice.chance(0.2):
+        return list(queries)
+    return [text.replace(";", dice.pick((";", " OFFSET 2;", " OFFSET 1;"))) for text in queries]
 
 
 def _draw_types(dice: Dice, base: list[str], alphabet: str) -> list[str]:
