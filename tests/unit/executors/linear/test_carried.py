@@ -84,6 +84,7 @@ def test_partitions_of_one_group_are_one_row() -> None:
         ("PATTERN SEQ(A, NOT C, B) WITHIN 9", "NOT depends on events in between"),
         ("PATTERN B+ WHERE B.y < NEXT(B).y WITHIN 9", "an edge predicate looks at pairs of events"),
         ("PATTERN SEQ(A, C) GROUP-BY A.k WITHIN 9", "some of its events lack a key"),
+        ("PATTERN B+ WITHIN 9 SLIDE 3 OFFSET 1", "windows with OFFSET do not consist of whole"),
         ("PATTERN SEQ(A, B+) WHERE [k] WITHIN 9 SLIDE 4", ""),
     ],
 )
