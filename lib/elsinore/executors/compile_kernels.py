@@ -81,6 +81,8 @@ def steps() -> Iterator[partial[Any]]:
         yield partial(aggregate_participation, [_query(_EACH)], events, TimeBounds)
         rising = _EACH.replace("WITHIN", "WHERE A.v < NEXT(A).v WITHIN")
         yield partial(aggregate_participation, [_query(rising)], events, Reach)
+        spanned = _EACH.replace("WITHIN 100", "SPAN 100 PER 50")
+        yield partial(aggregate_participation, [_query(spanned)], events, Reach)
         for measure in _MEASURES:
             yield partial(_extremes, measure, events)
         for pattern in _SQUARED:

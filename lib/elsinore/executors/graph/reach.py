@@ -19,6 +19,8 @@ from elsinore.executors.graph.kernels.reach import Check, Checks, ReachWork, fin
 from elsinore.executors.graph.kernels.upkeep import find_upkeep
 from elsinore.executors.graph.layout import lay_out
 from elsinore.executors.graph.run_template import build_graph, last_events
+from elsinore.executors.graph.span_members import members_in_spans
+from elsinore.executors.graph.spans import is_linear
 from elsinore.executors.input.anchors import windows_of
 from elsinore.executors.input.conditions import Order, Side
 from elsinore.executors.input.entries import at_states
@@ -47,6 +49,11 @@ class Reach(Pass):
         [query], [template], columns = self.sought.queries, self.templates, self.sought.columns
         places = {place: (place[1], 0) for place in self.placements.by_place}
         placed = at_states(self.entries, self.placements, places)
+        if query.window.span is not None and is_linear(template):
+            asked, read_row = self._asked(template, kinds), self._read_twice(query, template, kinds)
+            given = lay_out(template), placed, asked, read_row, owned
+            yield from members_in_spans(self, *given)
+            return
         spans = windows_of(query, template, placed, owned)
         if query.window.span is None and not (template.guards or template.contiguous):
             spans = from_first_start(spans, placed.states, template)

@@ -12,7 +12,9 @@ import pytest
 from elsinore.choices import Executor
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
+from elsinore.executors.graph.reach import Reach
 from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.participation import aggregate_participation
 from elsinore.executors.plan.compile_plan import REFUSALS
 from elsinore.numbers.exact_columns import Integers, to_python
 from elsinore.query.bound import BoundQuery
@@ -20,6 +22,8 @@ from elsinore.timeline import Interval
 from tests.golden_cases import bound_query, stream_schema
 
 _SPANS = importlib.import_module("elsinore.executors.graph.spans")
+_REACH = importlib.import_module("elsinore.executors.graph.reach")
+_MEMBERS = importlib.import_module("elsinore.executors.output.participation")
 
 SCHEMA = stream_schema({kind: {"k": "long", "v": "long"} for kind in "ABC"})
 PATTERNS = (
@@ -102,6 +106,32 @@ def test_numbers_beyond_64_bits_are_those_of_single_anchors(
         most += [counts[0] for counts in found.values()]
     assert min(most) < 2**60
     assert sum(count > 2**63 for count in most) > 10
+
+
+@pytest.mark.parametrize("by", ["", " BY FIRST"])
+def test_participating_events_are_those_of_single_anchors(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for all rows, and with room for a few rows and events at a time."""
+    rows = 0
+    for seed in range(100):
+        dice = random.Random(seed)
+        events = draw_events(dice, dice.randint(10, 60))
+        span, period = dice.choice((2, 3, 7, 20)), dice.choice((1, 4, 9, 1000))
+        text = (
+            "RETURN COUNT(EACH A), SUM(EACH A.v), COUNT(DISTINCT A.v) "
+            f"PATTERN {dice.choice(PATTERNS)} {dice.choice(CONDITIONS)} SPAN {span} PER {period}"
+        )
+        query = bound_query(f"{text}{by}", SCHEMA)
+        found = values_of(aggregate_participation([query], events, Reach))
+        with monkeypatch.context() as patched:
+            patched.setattr(_MEMBERS, "_ROWS", 2)
+            patched.setattr(_MEMBERS, "_PAIRS", 1)
+            assert values_of(aggregate_participation([query], events, Reach)) == found, (seed, text)
+            patched.setattr(_REACH, "is_linear", lambda template: False)
+            assert values_of(aggregate_participation([query], events, Reach)) == found, (seed, text)
+        rows += len(found)
+    assert rows > 300
 
 
 @pytest.mark.parametrize(
