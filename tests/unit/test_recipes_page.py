@@ -94,7 +94,7 @@ def rows(page: dict[str, Any], query: str) -> list[dict[str, Any]]:
 
 def test_the_queries_of_the_page_are_those_of_the_files() -> None:
     queries = [block for block in page_blocks(PAGE) if block.language == "sase"]
-    assert len(queries) == 9
+    assert len(queries) == 10
     assert all(is_part_of_an_example(query, ".sase") for query in queries)
 
 
@@ -199,7 +199,8 @@ def test_late_and_corrected_events(page: dict[str, Any]) -> None:
     assert len(events) == len(SHOP) + 1
 
 
-def test_equal_timestamps(page: dict[str, Any]) -> None:
+def failures_before_successes() -> dict[str, int]:
+    """By host, the failures of at most ten minutes before a success, if there are three or more."""
     attempts: dict[tuple[str, str], list[tuple[datetime, str]]] = defaultdict(list)
     with (EXAMPLE / "logins.csv").open(encoding="utf-8", newline="") as lines:
         for line in csv.DictReader(lines):
@@ -211,6 +212,17 @@ def test_equal_timestamps(page: dict[str, Any]) -> None:
             failed = sum(o == "fail" and end - t <= TEN_MINUTES for t, o in events[:number])
             if outcome == "ok" and failed >= 3:
                 true[host] = failed
+    return true
+
+
+def test_a_success_after_three_failures(page: dict[str, Any]) -> None:
+    found = page["guessed"]
+    assert set(found["host"]) == failures_before_successes().keys()
+    assert set(found["alarms"]) == {1}
+
+
+def test_equal_timestamps(page: dict[str, Any]) -> None:
+    true = failures_before_successes()
     found = page["logins"].run(str(EXAMPLE / "logins.csv"))["break_ins"].to_pylist()
     assert {row["host"]: row["attempts"] for row in found} == true
 
