@@ -17,6 +17,7 @@ from elsinore.library.count_advice import is_never_true, repeats_hint
 from elsinore.library.shown import Drawn
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.comments import Texts, headline_warnings, query_texts
+from elsinore.query.expressions import Slot
 from elsinore.query.print_query import (
     print_bound,
     print_item,
@@ -232,6 +233,8 @@ def _unused_nots(query: BoundQuery) -> list[str]:
 def _adds_up_over(query: BoundQuery) -> list[str]:
     """Return over what additive values add up; a trend can be in several windows with SLIDE."""
     groups = ["groups"] if query.group_keys else []
+    if query.window.span is not None:
+        return [*groups, "periods"]
     return [*groups, "windows"] if query.window.slide >= query.window.within else groups
 
 
@@ -274,6 +277,19 @@ def _optional_steps(query: BoundQuery) -> list[str]:
     return notes
 
 
+def _values_per_period(query: BoundQuery) -> list[str]:
+    """Return a note about values that do not add up over periods, as matches do."""
+    names = [
+        output.name
+        for output in query.outputs
+        if isinstance(output.expression, Slot) and query.aggregates[output.expression.number].each
+    ]
+    if not names:
+        return []
+    what = f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} not add up over periods"
+    return [f"{what}: an event or a value can count in several"]
+
+
 def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
     """Return where windows start, and which matches they miss or repeat."""
     within, slide = query.window.within, query.window.slide
@@ -282,6 +298,7 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
     if (span := query.window.span) is not None:
         end = "first" if span.by_first else "last"
         notes.append(f"each match counts once, in the period of its {end} event")
+        notes += _values_per_period(query)
     elif misses_at_borders(query):
         notes.append("matches across a window border are not counted")
         notes += _whole_matches(query, calendar=calendar)

@@ -156,8 +156,17 @@ def test_a_span_is_described(by: str, end: str, as_json: Any) -> None:
         "periods start at the multiples of 60",
         f"each match counts once, in the period of its {end} event",
     ]
-    assert (found["span"], found["within"], found["adds_up_over"]) == (5, 60, ["windows"])
+    assert (found["span"], found["within"], found["adds_up_over"]) == (5, 60, ["periods"])
     assert found["executors"] == ["greta", "hamlet", "hamlet-static", "twostep"]
+
+
+def test_values_that_do_not_add_up_over_periods_are_named(as_json: Any) -> None:
+    values = "COUNT(*) AS n, COUNT(EACH A) AS a, COUNT(DISTINCT k) AS keys, AVG(A.v) AS v"
+    found = as_json(f"{values} PATTERN SEQ(A, B) SPAN 1 hour PER 1 day")
+    assert (found["additive"], found["adds_up_over"]) == (["n"], ["periods"])
+    assert found["window_notes"][2:] == [
+        "a, keys do not add up over periods: an event or a value can count in several"
+    ]
 
 
 def test_what_greta_refuses_is_for_twostep(

@@ -115,3 +115,35 @@ def test_nine_failed_logons_then_a_success_within_ten_minutes(seed: int) -> None
     )
     assert {(row["source"], row["user"]) for row in found} == true
     assert all(row["alarms"] == 1 for row in found)
+
+
+def _random_visits(seed: int) -> list[Row]:
+    dice = random.Random(seed)
+    users = [f"u{number}" for number in range(6)]
+    return [
+        event("Purchase", dice.uniform(0, 5 * 1440), user_id=dice.choice(users), country="DE",
+              revenue=float(dice.randint(1, 9)))
+        if dice.random() < 0.3
+        else event("View", dice.uniform(0, 5 * 1440), user_id=dice.choice(users), country="DE")
+        for _ in range(300)
+    ]  # fmt: skip
+
+
+def _per_period(seed: int, period: str, by: str) -> list[Row]:
+    values = "COUNT(*) AS n, COUNT(P) AS paid, SUM(P.revenue) AS sum, COUNT(EACH V) AS views"
+    pattern = "SEQ(View V, Purchase P) WHERE [user_id]"
+    query = f"RETURN {values} PATTERN {pattern} SPAN 9 hours PER {period} {by}"
+    return ask(query, _random_visits(seed))
+
+
+@pytest.mark.parametrize("by", ["BY LAST", "BY FIRST"])
+@pytest.mark.parametrize("seed", range(5))
+def test_matches_and_sums_add_up_over_days_and_events_do_not(seed: int, by: str) -> None:
+    [whole] = _per_period(seed, "20000 days", by)
+    days = _per_period(seed, "1 day", by)
+    assert len(days) >= 5
+    for name in ("n", "paid", "sum"):
+        assert sum(day[name] for day in days) == whole[name]
+    # By last event, a view before midnight counts in its day, and with purchases of the next day.
+    views = sum(day["views"] for day in days)
+    assert views > whole["views"] if by == "BY LAST" else views == whole["views"]
