@@ -69,7 +69,7 @@ def test_without_events_it_is_of_rides_and_goes_on_to_the_pipeline(
         assert run_command(shlex.split(line)[1:]) == 0
     told = capsys.readouterr()
     assert '"values": {"drivers": 2, "travel_events": 6, "matches": 32}' in told.out
-    assert "elsinore replay --start 2013-01-01T10:00 --end 2013-01-01T11:00" in told.out
+    assert "elsinore replay --start 2013-01-01T10:00 --end 2013-01-01T12:00" in told.out
     assert len(list(Path("var/landing/2013/01/01").iterdir())) == 1
 
 
