@@ -14,7 +14,7 @@ from elsinore.ledger.run_metrics import note_metrics
 from elsinore.ledger.staged import Staged, per_hour, staged
 from elsinore.orchestration.run_step import Arguments, Figures
 from elsinore.quality.check_expectations import check_expectations, require_accepted
-from elsinore.quality.run_tables import read_run_tables
+from elsinore.quality.run_tables import ahead_of, read_run_tables
 from elsinore.quality.sample import SampleSize
 from elsinore.quality.validate import require_no_mismatch, validate
 from elsinore.settings import Settings
@@ -56,8 +56,9 @@ def _validate(
     size = SampleSize(windows, settings.sample_budget, settings.sample_seed)
     validation = validate(one.lake, one.workload, hours, size, what, run=arguments.run)
     state = ledger.state(one.title)
+    ahead = ahead_of(one.workload)
     expectations = check_expectations(
-        read_run_tables(one.lake, state, hours, ingested=arguments.ingested),
+        read_run_tables(one.lake, ahead, state, hours, ingested=arguments.ingested),
         settings.quality,
         run_key(hours),
         expectations_dir=settings.expectations_dir,

@@ -15,7 +15,8 @@ from elsinore.quality.result_trends import build_trends
 from elsinore.quality.stories import Story
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.settings import LakePath
-from elsinore.timeline import HOUR, Interval, instant_of, parse_instant
+from elsinore.timeline import Interval, instant_of, parse_instant
+from elsinore.windows import owning_hour
 from elsinore.wording import visible
 
 #: Results with a larger count are skipped: building the trends would take longer than the report.
@@ -68,7 +69,7 @@ def find_example(
     """
     single = None
     for bound, top in islice(_candidates(workload, stories), _TRIES):
-        hour = (instant_of(top.window_end) - 1) // HOUR * HOUR
+        hour = owning_hour(instant_of(top.window_end) + bound.window.ahead)
         result = {
             "query": bound.name,
             "query_fingerprint": bound.fingerprint,

@@ -171,10 +171,14 @@ def _render(data: ReportData, validation: ValidationResults | None, links: Links
     shown = [one for one in data.stories if one.found_some]
     reasons = sum(map(Counter, data.hours["reasons"]), Counter[str]())
     workload = data.workload
-    commands = {
-        name: sql_command(view, data.interval, links.stream)
-        for name, view in (view_names(workload) if workload else {}).items()
-    }
+    commands = (
+        {
+            name: sql_command(view, data.interval, workload.by_name[name].window, links.stream)
+            for name, view in view_names(workload).items()
+        }
+        if workload
+        else {}
+    )
     return (
         templates()
         .get_template("report.html.j2")

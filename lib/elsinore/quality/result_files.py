@@ -23,6 +23,7 @@ from elsinore.query.bound import BoundQuery, Workload
 from elsinore.settings import LakePath
 from elsinore.store.regions import Hours
 from elsinore.timeline import Interval, format_instant
+from elsinore.windows import Window
 from elsinore.wording import FORMULA
 
 #: A query with more results has no CSV file: the report would keep a copy of the table.
@@ -135,15 +136,16 @@ def _time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def sql_command(view: str, interval: Interval, stream: str = "") -> str:
+def sql_command(view: str, interval: Interval, window: Window, stream: str = "") -> str:
     """Return the command that prints the results of some hours from a query's view.
 
-    >>> sql_command("delays", Interval(0, 3_600_000_000), "rides")[:52]
+    >>> sql_command("delays", Interval(0, 10**9), Window(9, 9), "rides")[:52]
     'ELSINORE_STREAM=rides elsinore sql "SELECT * FROM de'
     """
     of_stream = f"ELSINORE_STREAM={stream} " if stream else ""
     first, last = (
-        format_instant(at)[:19].replace("T", " ") for at in (interval.start, interval.end)
+        format_instant(at - window.ahead)[:19].replace("T", " ")
+        for at in (interval.start, interval.end)
     )
     return (
         f'{of_stream}elsinore sql "SELECT * FROM {view}'  # noqa: S608 - a query's name, for people to run

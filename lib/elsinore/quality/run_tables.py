@@ -25,6 +25,7 @@ from elsinore.quality.check_expectations import INGESTED_HOURS, PUBLISHED_HOURS
 from elsinore.quality.ingested_hours import ingested_hours, is_table, usual_records
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.staged import aggregated, checks_of_staged, hours_in, staged_by_day
+from elsinore.query.bound import Workload
 from elsinore.settings import LakePath
 from elsinore.store.delta_log import read_rows
 from elsinore.store.regions import Hours, Landings
@@ -48,7 +49,12 @@ _EXAMPLES, _CHARACTERS = 3, 100
 
 
 def read_run_tables(
-    lake: Lake, state: Fold, interval: Interval, *, ingested: bool = True
+    lake: Lake,
+    ahead: Mapping[str, int],
+    state: Fold,
+    interval: Interval,
+    *,
+    ingested: bool = True,
 ) -> dict[str, pd.DataFrame]:
     """Return the rows that `check_expectations` checks, by table; few, for any number of events.
 
@@ -60,6 +66,7 @@ def read_run_tables(
 
     Args:
         lake: the tables. Tables of data that no run has created yet count as empty.
+        ahead: see `ahead_of` and `rules_of_staged`.
         state: the state of the hours of the workload.
         interval: the hours of the run.
         ingested: True if the run ingested its hours; otherwise the tables of `INGESTED` are left
@@ -79,11 +86,18 @@ def read_run_tables(
     return (_ingested_tables(lake, state, interval) if ingested else {}) | {
         "plans": _frame(plans),
         STAGED: rules_of_staged(
-            days, {hour: plan in known for hour, plan in plans_by_hour.items()}
+            days,
+            {hour: plan in known for hour, plan in plans_by_hour.items()},
+            ahead,
         ),
         "validations": _frame(checks_of_staged(lake.root, state, hours)),
         PUBLISHED_HOURS: _published(lake.root, state, hours_in(hours)),
     }
+
+
+def ahead_of(workload: Workload) -> dict[str, int]:
+    """Return `Window.ahead` of queries by fingerprint."""
+    return {query.fingerprint: query.window.ahead for query in workload.queries}
 
 
 def _published(lake: LakePath, state: Fold, hours: Longs) -> pd.DataFrame:
@@ -168,12 +182,16 @@ def rules_of_quarantine(lines: pa.Table) -> pd.DataFrame:
     return counts.frame()
 
 
-def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool]) -> pd.DataFrame:
+def rules_of_staged(
+    days: Iterable[pa.Table], plan_is_known: Mapping[str, bool], ahead: Mapping[str, int]
+) -> pd.DataFrame:
     """Count staged results that break each rule.
 
     Args:
         days: The staged results, in parts.
         plan_is_known: By hour, whether the plan of its results is stored.
+        ahead: By fingerprint of a query, `Window.ahead`. Results of other queries may be in the
+            hour in which their window ends, or in a later one.
     """
     counts = RuleCounts(
         "once", "has_query", "group_is_json", "window_runs_forwards", "in_its_hour",
@@ -181,7 +199,7 @@ def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool])
         "plan_is_stored",
     )  # fmt: skip
     for rows in days:
-        _count_places(counts, rows)
+        _count_places(counts, rows, ahead)
         _count_values(counts, rows)
         known = [hour for hour, is_known in plan_is_known.items() if is_known]
         stored = pc.is_in(rows["window_end_hour"], pa.array(known, pa.string()))
@@ -189,20 +207,24 @@ def rules_of_staged(days: Iterable[pa.Table], plan_is_known: Mapping[str, bool])
     return counts.frame()
 
 
-def _count_places(counts: RuleCounts, rows: pa.Table) -> None:
+def _count_places(counts: RuleCounts, rows: pa.Table, ahead: Mapping[str, int]) -> None:
     # Rows with the same key are in the same part of the table: they are in the hour in which their
-    # window ends, or are counted as misplaced.
+    # window is complete, or are counted as misplaced.
     keys = rows.group_by(_KEY, use_threads=False).aggregate([([], "count_all")])
     counts.add("once", keys, pc.greater(keys["count_all"], 1), *_KEY)
     counts.add("has_query", rows, pc.is_null(rows["query"]), "group_key", "window_end_hour")
     counts.add("group_is_json", rows, _is_odd(rows["group_key"], _is_json), *_KEY[:3])
     start, end = (rows[name].cast(pa.int64()) for name in ("window_start", "window_end"))
     counts.add("window_runs_forwards", rows, pc.less_equal(end, start), *_KEY[:4])
-    hours = pc.subtract(end, 1).dictionary_encode().combine_chunks()
+    known = pc.index_in(rows["query_fingerprint"], pa.array(list(ahead), pa.string()))
+    later = pa.array(list(ahead.values()), pa.int64()).take(known)
+    complete = pc.add(end, pc.fill_null(later, 0))
+    hours = pc.subtract(complete, 1).dictionary_encode().combine_chunks()
     ends = pc.strftime(hours.dictionary.cast(pa.timestamp("us")), format="%Y-%m-%dT%H")
     day = pc.utf8_slice_codeunits(rows["window_end_hour"], 0, 10)
+    hour, least = rows["window_end_hour"], ends.take(hours.indices)
     other = pc.or_(
-        pc.not_equal(ends.take(hours.indices), rows["window_end_hour"]),
+        pc.if_else(pc.is_valid(later), pc.not_equal(hour, least), pc.less(hour, least)),
         pc.not_equal(day, rows["window_end_day"].cast(pa.string())),
     )
     counts.add("in_its_hour", rows, other, "query", "group_key", "window_end", "window_end_hour")

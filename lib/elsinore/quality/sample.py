@@ -177,7 +177,8 @@ def _bounds(workload: Workload, place: Place) -> Interval:
 
 
 def _hour(workload: Workload, place: Place) -> str:
-    return hour_label(_bounds(workload, place).end - 1)
+    """Return the hour that computes a window."""
+    return hour_label(workload.by_name[place.query].window.extent(place.window).end - 1)
 
 
 def _in_turn(places: Iterable[Place], seed: str) -> list[Place]:

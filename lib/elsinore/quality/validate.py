@@ -80,6 +80,7 @@ class Compared:
     method: str | None = None
     reason: str | None = None
     has_result: bool = False
+    ahead: int = 0  #: how long after its end the window is complete, see `Window.ahead`
 
     @property
     def checked(self) -> bool:
@@ -101,7 +102,7 @@ class Compared:
     def row(self) -> dict[str, object]:
         """As a row of `validations`."""
         return {
-            "window_end_hour": hour_label(self.window.end - 1),
+            "window_end_hour": hour_label(self.window.end + self.ahead - 1),
             "query": self.query,
             "group_key": self.group_key,
             "window_start": self.window.start,
@@ -352,7 +353,7 @@ def skipped(query: BoundQuery, check: Check, reason: str) -> list[Compared]:
         Compared(
             query.name, place.group_key, window, label,
             published=check.published.get(label, NOTHING), reason=reason,
-            has_result=bool(check.published),
+            has_result=bool(check.published), ahead=query.window.ahead,
         )
         for label in labels
     ]  # fmt: skip
@@ -374,7 +375,12 @@ def compare(
         return _compare(query, check, place.group_key, found.get(place.group_key, {}), method)
     assert check.groups is not None, "unknown groups cannot be distinguished from missing groups"
     window = query.window.bounds(place.window)
-    compared = [Compared(query.name, EVERY_GROUP, window, EVERY_AGGREGATE, method=method)]
+    compared = [
+        Compared(
+            query.name, EVERY_GROUP, window, EVERY_AGGREGATE, method=method,
+            ahead=query.window.ahead,
+        )
+    ]  # fmt: skip
     for group in sorted(found.keys() - check.groups):
         compared += _compare(query, check, group, found[group], method)
     return compared
@@ -413,7 +419,7 @@ def _compare(
         wrong = missing or ("the values differ" if differ(ours, theirs, bounds) else None)
         found = Compared(
             query.name, group, window, label, ours, theirs, wrong is not None, method, wrong,
-            has_result=bool(published),
+            has_result=bool(published), ahead=query.window.ahead,
         )  # fmt: skip
         compared.append(found)
     return compared

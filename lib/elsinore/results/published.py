@@ -15,12 +15,12 @@ from elsinore.results.row import Value, nearest_double
 from elsinore.timeline import Instant
 
 #: One row per (query, group, step, window, aggregate). `step` is NULL if the query has no steps.
-#: `window_end_hour` is the hour of the window's last
-#: instant, empty for ticks; bounds are microseconds since the epoch, or ticks. `type` is the
-#: `AttributeType` of the value, or `duration`. `value` is the nearest double (infinite beyond the
-#: largest, NULL without a value; microseconds for instants and durations), `exact` an integer's
-#: digits in full, a string or a boolean, `log2` the size of a value (NULL for zero, NaN and doubles
-#: that are infinite).
+#: `window_end_hour` is the hour of the window's last instant; for a span BY FIRST or with a NOT at
+#: the end, of the instant one span later. It is empty for ticks. Bounds are microseconds since the
+#: epoch, or ticks. `type` is the `AttributeType` of the value, or `duration`. `value` is the
+#: nearest double (infinite beyond the largest, NULL without a value; microseconds for instants and
+#: durations), `exact` an integer's digits in full, a string or a boolean, `log2` the size of a
+#: value (NULL for zero, NaN and doubles that are infinite).
 LONG_SCHEMA = pa.schema(
     [
         pa.field("window_end_hour", pa.string(), False),

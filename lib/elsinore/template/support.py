@@ -39,19 +39,6 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     return ()
 
 
-def pipeline_refusals(query: BoundQuery) -> tuple[str, ...]:
-    """Return why the pipeline cannot run a query; empty if it can.
-
-    The hour of a result is the hour in which its window ends, so the result must be complete then.
-    """
-    if query.window.ahead:
-        span = query.window.span
-        by_first = span is not None and span.by_first
-        end = "of its first event" if by_first else "of its last event, before a NOT at the end"
-        return (f"it counts a match in the period {end}, which is complete one span later",)
-    return greta_refusals(query)
-
-
 def of_steps(
     refusals: Callable[[BoundQuery], tuple[str, ...]],
 ) -> Callable[[BoundQuery], tuple[str, ...]]:
@@ -161,18 +148,8 @@ def _run_instead(query: BoundQuery, refusals: object) -> str:
     """Return a hint for a query that an executor cannot run."""
     if not has_few_places(query):
         return Hint("repeat fewer events, or use ", Option("executor", "twostep"))
-    if refusals is pipeline_refusals and query.window.ahead:
-        return _complete_at_end(query)
     if participation_refusals(query):
         return Hint("use ", Option("executor", "twostep"))
-    if refusals in (greta_refusals, pipeline_refusals):
+    if refusals is greta_refusals:
         return "add a condition to each part of the pattern that only its events meet"
     return Hint("use ", Option("executor", "twostep" if greta_refusals(query) else "greta"))
-
-
-def _complete_at_end(query: BoundQuery) -> str:
-    """Return a hint for a query whose periods are complete only after their end."""
-    span = query.window.span
-    if span is not None and span.by_first and not span.looks_ahead:
-        return "write BY LAST, or use `elsinore run`"
-    return "write BY LAST and no NOT after the last event, or use `elsinore run`"

@@ -33,7 +33,8 @@ BIDI = "gnp\u202e\x9b31m"
 
 def run_tables(root: Path, *, ingested: bool = True) -> dict[str, pd.DataFrame]:
     state = lake.state_of(root)
-    return read_run_tables(lake.opened(root), state, lake.INTERVAL, ingested=ingested)
+    ahead = {"a" * 64: 0}
+    return read_run_tables(lake.opened(root), ahead, state, lake.INTERVAL, ingested=ingested)
 
 
 def _check(folder: Path, rows: dict[str, list[lake.Row]]) -> ValidationResults:
@@ -104,7 +105,7 @@ def test_every_spoilt_row_is_caught(spoilt: ValidationResults) -> None:
         ("results_staged", "Rows are unique per query, group, step, window and aggregate."),
         ("results_staged", "Every window ends after it starts."),
         ("results_staged",
-         "Every row is in the partition of the hour in which its window ends."),
+         "Every row is in the partition of the hour in which its window is complete."),
         ("results_staged", "Exact integers have all digits in canonical form."),
         ("results_staged", "The double of an exact integer is its nearest double."),
         ("results_staged", "log2 is a number or NULL."),

@@ -16,6 +16,8 @@ from elsinore.timeline import HOUR
 from tests.unit.quality import lake
 
 KNOWN = dict.fromkeys(lake.HOURS, True)
+#: Of the queries whose fingerprints are all `a` (as the rows' are) and all `b`.
+AHEAD = {"a" * 64: 0, "b" * 64: HOUR}
 OTHER_DAY = date(2013, 1, 2)
 
 
@@ -28,7 +30,7 @@ def counted(table: str, rows: list[lake.Row]) -> pd.DataFrame:
         return rules_of_events(found, lake.STREAM)
     if table == "quarantine":
         return rules_of_quarantine(found)
-    return rules_of_staged([found.slice(0, 1), found.slice(1)], KNOWN)
+    return rules_of_staged([found.slice(0, 1), found.slice(1)], KNOWN, AHEAD)
 
 
 def broken(table: str, rows: list[lake.Row]) -> dict[str, int]:
@@ -63,6 +65,9 @@ def test_right_rows_break_no_rule_and_every_rule_is_in_a_suite(table: str) -> No
         ("results_staged", 1, {"window_start": lake.at(11)}, {"window_runs_forwards": 1}),
         ("results_staged", 1, {"window_end_hour": lake.HOURS[1]}, {"in_its_hour": 1}),
         ("results_staged", 1, {"window_end_day": OTHER_DAY}, {"in_its_hour": 1}),
+        ("results_staged", 1, {"query_fingerprint": "b" * 64}, {"in_its_hour": 1}),
+        ("results_staged", 1, {"query_fingerprint": "c" * 64, "window_end": lake.at(12)},
+         {"in_its_hour": 1}),
         ("results_staged", 1, {"exact": "043", "value": 43.0},
          {"exact_is_canonical": 1}),
         ("results_staged", 1, {"exact": "4.3"},
@@ -83,6 +88,13 @@ def test_a_row_that_breaks_a_rule_is_counted(
     rows = lake.healthy()[table]
     rows[number] |= change
     assert broken(table, rows) == rules
+
+
+def test_windows_that_are_complete_later_are_in_a_later_hour() -> None:
+    for fingerprint in ("b" * 64, "c" * 64):  # of the second one, only the least hour is known
+        rows = lake.healthy()["results_staged"]
+        rows[1] |= {"query_fingerprint": fingerprint, "window_end_hour": lake.HOURS[1]}
+        assert broken("results_staged", rows) == {}
 
 
 def test_an_id_may_come_again_where_it_is_unique_within_an_hour_alone() -> None:

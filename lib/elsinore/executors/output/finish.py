@@ -439,16 +439,19 @@ def _keys(query: BoundQuery, rows: PartialRows, *, calendar: bool) -> dict[str, 
 
     Windows in ticks have no hour.
     """
-    ends = pa.array(query.window.ends(rows.window))
+    ends = query.window.ends(rows.window)
+    complete = pa.array(ends + query.window.ahead)
     used, numbers = np.unique(rows.group, return_inverse=True)
     groups = rows.groups.take(pa.array(used)).to_pylist()
     texts = [group_text(query.labelled(json.loads(text))) for text in groups]
     return {
-        "window_end_hour": _each_once(ends, lambda end: hour_label(end - 1) if calendar else ""),
+        "window_end_hour": _each_once(
+            complete, lambda end: hour_label(end - 1) if calendar else ""
+        ),
         "query": pa.repeat(query.name, len(rows)),
         "group_key": pa.array(texts, pa.string()).take(pa.array(numbers)),
         "window_start": pa.array(query.window.starts(rows.window)),
-        "window_end": ends,
+        "window_end": pa.array(ends),
     }
 
 
