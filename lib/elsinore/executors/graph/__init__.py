@@ -28,6 +28,10 @@ predicates, and only integer accumulators (`aggregate_ordered.ordered_sets`).
 (`reach`, `kernels.reach`): a pass forward and a pass backward mark the events of trends. Queries
 that compare adjacent events share one graph (`reach_together`, `plan.participation_sets`).
 
+**Spans** without conditions on pairs of events need no window per event: `spans` multiplies
+matrices (`kernels.span_products`, `kernels.span_counts`), `wide_spans` counts beyond 64 bits by
+remainders (`kernels.span_remainders`), and `span_members` finds the events of trends.
+
 **Squares of measures** are sums over pairs of events of a trend. An event adds its weight times the
 sum over earlier events, which is in another column of the row (`run_template.lanes_of_pairs`).
 

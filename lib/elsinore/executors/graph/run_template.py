@@ -21,7 +21,13 @@ from elsinore.executors.graph.kernels.graph import Graph, Lanes
 from elsinore.executors.graph.layout import Layout, lay_out
 from elsinore.executors.graph.spans import Graphed, span_parts
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.input.entries import Entries, StateEntries, at_states, make_entries
+from elsinore.executors.input.entries import (
+    Entries,
+    StateEntries,
+    at_states,
+    latest_entries,
+    make_entries,
+)
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.slots import fill_slots, spans_of
@@ -66,7 +72,9 @@ def run_template(
         QueryError: more than `row_bound.MOST_WINDOWS` windows contain an event.
     """
     placements = placements_of([query], [template])
-    entries = make_entries(placements, codes, columns, query.window)
+    # Queries that differ only in their span have equal entries.
+    find = make_entries if query.window.span is None else latest_entries
+    entries = find(placements, codes, columns, query.window)
     accumulators = accumulators_of(query)
 
     @cache

@@ -26,6 +26,7 @@ from elsinore.executors.graph.kernels.span_products import (
     make_span_work,
     measure_spans,
 )
+from elsinore.executors.graph.wide_spans import wide_counts
 from elsinore.executors.input.anchors import anchored
 from elsinore.executors.input.conditions import Order
 from elsinore.executors.input.entries import Entries, StateEntries
@@ -87,6 +88,9 @@ def span_parts(
         if not outgrown.any():
             return
         chosen = rows.keys[outgrown, :2]
+        if not any(accumulators_of(query).weighed):
+            yield [_wide_counts(query, graphed(), owned, chosen)]
+            return
     placed, graph, orders, _ = graphed()
     for windows in anchored(query, template, placed, owned):
         if chosen is not None:
@@ -113,13 +117,13 @@ def _counts(
 
     `template` is `_directed`.
     """
-    times, codes, offsets = entries.times, entries.codes, entries.offsets
+    masks = _masks(template, entries.classes, int(entries.codes.max(initial=-1)) + 1)
+    times, codes, offsets = _meant(entries, masks)
     size, periods = _periods(query, times, offsets, owned)
     if periods.sign < 0:
         times, codes, offsets = -times[::-1], codes[::-1].copy(), times.size - offsets[::-1]
     rows, totals = make_period_rows(size), make_rows(size, 1, 0, 0, 1)
     outgrown = np.zeros(size, np.bool_)
-    masks = _masks(template, entries.classes, int(codes.max(initial=-1)) + 1)
     room = ROOM
     while room:  # it is 0 when all events have found room
         rows.place[3], totals.counts[:], outgrown[:] = 0, 0, False
@@ -128,6 +132,19 @@ def _counts(
         needed = count_spans(*given)
         room = max(4 * room, needed) if needed else 0
     return _rows(rows, totals, outgrown, periods, offsets)
+
+
+def _meant(entries: Entries[Place], masks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the times, the classes and the offsets of events.
+
+    If most events can be in a trend, they are all events, without a copy. Otherwise, they are only
+    the events that can be in a trend.
+    """
+    is_meant: np.ndarray = np.any(masks, axis=1)
+    kept = np.flatnonzero(is_meant[entries.codes])
+    if 2 * kept.size > entries.times.size:
+        return entries.times, entries.codes, entries.offsets
+    return entries.times[kept], entries.codes[kept], np.searchsorted(kept, entries.offsets)
 
 
 def _masks(template: Template, classes: Sequence[frozenset[Place]], codes: int) -> np.ndarray:
@@ -188,6 +205,27 @@ def _rows(
         found.keys[:, 0] = offsets.size - 2 - found.keys[:, 0]
     rows = WindowRows(found.keys, *totals).where(np.arange(count))
     return rows, outgrown[:count] | ~np.isfinite(rows.sums).all(axis=1)
+
+
+def _wide_counts(
+    query: BoundQuery, graphed: Graphed, owned: Interval | None, chosen: np.ndarray
+) -> WindowRows:
+    """Return the numbers of trends of some partitions and periods."""
+    graph, offsets = graphed.graph, graphed.placed.offsets
+    _, periods = _periods(query, graph.times, offsets, owned)
+    keys, last = chosen.copy(), offsets.size - 2
+    if periods.sign < 0:
+        offsets = graph.times.size - offsets[::-1]
+        keys[:, 0] = last - keys[:, 0]
+    found, counts = wide_counts(
+        _span_graph(graph, reverse=periods.sign < 0), offsets, periods, keys
+    )
+    if periods.sign < 0:
+        found[:, 0] = last - found[:, 0]
+    owners = np.zeros((found.shape[0], 1), np.int64)
+    totals = make_rows(found.shape[0], 1, 0, 0, 1)
+    rows = WindowRows(np.concatenate([found, owners], axis=1), *totals)
+    return replace(rows, counts=counts)
 
 
 def _is_among(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:

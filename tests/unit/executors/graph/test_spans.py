@@ -13,6 +13,8 @@ from elsinore.choices import Executor
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.reach import Reach
+from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.entries import make_entries
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.participation import aggregate_participation
 from elsinore.executors.plan.compile_plan import REFUSALS
@@ -162,6 +164,26 @@ def test_runs_over_hours_read_one_span_more(clauses: str) -> None:
             joined |= rows
             start += 15
         assert joined == every, seed
+
+
+def test_queries_that_differ_only_in_their_span_share_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = list[object]()
+
+    def counted(*given: Any) -> object:
+        made.append(given)
+        return make_entries(*given)
+
+    monkeypatch.setattr("elsinore.executors.input.entries.make_entries", counted)
+    events = draw_events(random.Random(1), 40)
+    columns = EventColumns.of(events)
+    for span in (3, 8):
+        query = query_of(f"PATTERN SEQ(A+, B) WHERE [k] SPAN {span} PER 10")
+        found = values_of(aggregate_query(query, columns))
+        assert found
+        assert found == values_of(aggregate_query(query, EventColumns.of(events)))
+    assert len(made) == 3  # one for both, and one for each that is alone
 
 
 def test_executors_of_windows_refuse_spans() -> None:
