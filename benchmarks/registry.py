@@ -5,7 +5,17 @@ Besides those that are run by their names alone, and stand on no page.
 
 from __future__ import annotations
 
-from benchmarks import auto, hamlet, increasing, many_queries, order, sharon, two_cores, uniques
+from benchmarks import (
+    auto,
+    hamlet,
+    increasing,
+    many_queries,
+    order,
+    sharon,
+    spans,
+    two_cores,
+    uniques,
+)
 from benchmarks.claim import Benchmark
 from benchmarks.expressions import expressions
 from benchmarks.fixed_length import fixed_length
@@ -60,4 +70,5 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 BY_NAME: tuple[Benchmark, ...] = (
     *(LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees),
     *(quantifiers, counters, expressions, uniques.uniques, uniques.shared),
+    *(spans.speed, spans.shared, spans.wide, spans.compared, spans.suse, spans.memory),
 )
