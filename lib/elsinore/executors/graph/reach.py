@@ -49,10 +49,10 @@ class Reach(Pass):
         [query], [template], columns = self.sought.queries, self.templates, self.sought.columns
         places = {place: (place[1], 0) for place in self.placements.by_place}
         placed = at_states(self.entries, self.placements, places)
+        asked = asked_of(self, kinds, 0, template.states)
+        read_row = read_twice(self, kinds, 0, template.states)
         if query.window.span is not None and is_linear(template):
-            asked, read_row = self._asked(template, kinds), self._read_twice(query, template, kinds)
-            given = lay_out(template), placed, asked, read_row, owned
-            yield from members_in_spans(self, *given)
+            yield from members_in_spans(self, lay_out(template), placed, asked, read_row, owned)
             return
         spans = windows_of(query, template, placed, owned)
         if query.window.span is None and not (template.guards or template.contiguous):
@@ -67,8 +67,6 @@ class Reach(Pass):
         graph = build_graph(layout, columns, placed, NO_WEIGHTS, last)
         checks, marks = make_checks(graph, layout.orders)
         longest = int((spans[:, 1] - spans[:, 0]).max())
-        asked = asked_of(self, kinds, 0, template.states)
-        read_row = read_twice(self, kinds, 0, template.states)
         read = np.zeros((int(read_row.max(initial=-1)) + 1, columns.times.size), np.int64)
         seen = 0 if query.window.span is None else placed.times.size
         work = make_reach_work(graph, checks, longest, marks, read_row, read, seen)
