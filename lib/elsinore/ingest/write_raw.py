@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -95,7 +96,8 @@ def write_raw(
         rows = store.spark.createDataFrame(here, from_arrow_schema(RAW_SCHEMA))
         return _replace(tables, with_key(rows, tables), _counts(_count_here(here), files, hours),
                         run=run, max_error_rate=max_error_rate, optional=optional)  # fmt: skip
-    rows = with_key(_decoded_in_tasks(tables, files), tables).persist()
+    # In memory, the cached batches of some million records do not fit the heap.
+    rows = with_key(_decoded_in_tasks(tables, files), tables).persist(StorageLevel.DISK_ONLY)
     try:
         return _replace(tables, rows, _counts(_count(rows), files, hours),
                         run=run, max_error_rate=max_error_rate, optional=optional)  # fmt: skip
@@ -212,7 +214,8 @@ def stored_counts(tables: IngestTables, hours: Collection[int]) -> dict[str, Hou
     """
     if not hours:
         return {}
-    rows = tables.store.read(RAW).where(of_file_hours(hours)).persist()
+    rows = tables.store.read(RAW).where(of_file_hours(hours))
+    rows = rows.select("file_hour", "file", "reason_code", "event_time").persist()
     try:
         counts = _counts(_count(rows), (), hours)
         of_hour = rows.groupBy("file_hour").agg(F.count_distinct("file").alias("files")).collect()

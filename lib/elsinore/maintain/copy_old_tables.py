@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -140,7 +141,8 @@ def copy_raw(tables: IngestTables, old: Path, modified: Mapping[str, int]) -> No
     reasons = bad.select(*_PLACE, "reason_code", "reason")
     decode = _decode_stored(tables.stream, modified)
     decoded = stored.join(reasons, _PLACE, "left").select(*STORED, "reason_code", "reason")
-    rows = with_key(decoded.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA)), tables).persist()
+    rows = with_key(decoded.mapInArrow(decode, from_arrow_schema(RAW_SCHEMA)), tables)
+    rows = rows.persist(StorageLevel.DISK_ONLY)  # as in `write_raw`
     try:
         for table in (RAW, QUARANTINE):
             own = rows if table == RAW else rows.where("reason_code IS NOT NULL")

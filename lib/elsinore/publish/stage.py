@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
@@ -70,7 +71,7 @@ def stage(
     first = targets[0].tables
     first.store.plan_for(0, first.cores)
     # Several workloads read the rows, which are computed once.
-    common = rows.persist() if len(targets) > 1 else rows
+    common = rows.persist(StorageLevel.DISK_ONLY) if len(targets) > 1 else rows
     try:
         counted = Observation()
         texts = F.collect_list(TASK_COUNTS).alias("counts")
