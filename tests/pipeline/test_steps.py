@@ -153,6 +153,8 @@ def test_steps_are_published_checked_shown_and_withdrawn(
     told = capsys.readouterr().out
     assert "keys of step 3 = 1" in told
     assert "and 3 more" in told
+    at = told.index("distinct   2 distinct values, as in keys")
+    assert told[at:].splitlines()[1:] == ["           ann", "           and 1 more"]
     assert run_command([*arguments, "--step", "4"]) == 2
     assert "query funnel has no step 4 (use a number from 1 to 3)" in capsys.readouterr().err
 

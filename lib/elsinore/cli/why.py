@@ -26,7 +26,8 @@ from elsinore.lake.own_workload import load_own_workload
 from elsinore.ledger.fold import Fold
 from elsinore.ledger.results import Publication, publication_of
 from elsinore.ledger.table import TABLE, Ledger
-from elsinore.library.why import event_words
+from elsinore.library.participants import participant_lines
+from elsinore.library.told_events import event_words
 from elsinore.quality.lake import unsettled_hours
 from elsinore.quality.result_trends import build_trends
 from elsinore.query.bound import BoundOutput, BoundQuery, Workload
@@ -145,6 +146,9 @@ def _lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "checked", [f"{text}; {checked['skipped']} skipped" if checked["skipped"] else text]
     title = "trends" if told["step"] is None else f"step {told['step']}"
     yield title, _trend_lines(told["trends"], told["group"])
+    lines = participant_lines(told["participants"], told["group"])
+    for one, (heading, listed) in zip(told["participants"], lines, strict=True):
+        yield "each" if one["kind"] == "events" else "distinct", [heading, *listed]
 
 
 def _origin_lines(told: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
@@ -201,7 +205,8 @@ def _told(
         `values` has the values of all steps. If the query returns steps, `trends` is about the step
         `step`. `trends` has the first trends by time as `listed`, or the first that were found if
         there are too many to build; `count` and `left_out` are None if they are unknown, `reason`
-        is why not all could be built.
+        is why not all could be built. `participants` has the events and values that EACH and
+        DISTINCT count (see `library.participants.list_participants`).
     """
     query, bound = options.query, workload.by_name.get(options.query)
     rows = _rows(lake, workload, query, group, window_start)
@@ -214,7 +219,8 @@ def _told(
         value_label(row["aggregate"], row["step"]): _value(row, kinds.get(row["aggregate"]))
         for row in rows
     }
-    built, reason = build_trends(lake, state, workload, result, publication)
+    rebuilt = build_trends(lake, state, workload, result, publication, options.limit)
+    built, reason = rebuilt.trends, rebuilt.reason
     count_name = bound.count_name if bound and bound.count_name else "COUNT(*)"
     known = values.get(value_label(count_name, step))
     if reason is None and len(built) < (known if isinstance(known, int) else 1):
@@ -239,6 +245,7 @@ def _told(
             "left_out": None if count is None else count - len(listed),
             "reason": reason,
         },
+        "participants": rebuilt.participants,
     }
 
 

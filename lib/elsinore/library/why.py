@@ -1,8 +1,8 @@
-"""The trends behind a result, from the events themselves."""
+"""The trends, events and values behind a result, from the events themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime, time
 from typing import Any
 
@@ -14,10 +14,12 @@ from rich.text import Text
 
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import ParameterError
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
+from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.files.typed import EXACT_IN_DOUBLE
 from elsinore.library.arguments import quoted, require_whole
+from elsinore.library.participants import list_participants, participant_lines
 from elsinore.library.shown import Shown
+from elsinore.library.told_events import event_words, told_trends
 from elsinore.query.bound import BoundQuery, Workload
 from elsinore.query.print_query import count_of
 from elsinore.query.steps import query_of_step
@@ -33,10 +35,7 @@ from elsinore.timeline import (
     instant_of,
     parse_instant,
 )
-from elsinore.wording import visible
 
-#: Fields of every event.
-_OF_EVENT = frozenset({"type", "id", "time"})
 _LONGS = range(-(2**63), 2**63)
 
 
@@ -48,6 +47,8 @@ class Why(Shown):
         reason: why `count` is None.
         trends: the first ones by time, a list each of its events: `type`, `time` and the attributes
             that the query reads.
+        participants: the events and values behind EACH, DISTINCT and the keys of a step; see
+            `library.participants.list_participants`.
     """
 
     def __init__(
@@ -76,18 +77,24 @@ class Why(Shown):
         self._title = f"{name} {texts[0]}" if values else name
         self.count: int | None = None
         self.trends: list[list[dict[str, Any]]] = []
+        self.participants: list[dict[str, Any]] = []
         self.reason: str | None = "the query counts pairs of trends"
         if isinstance(bound.pattern, Conjunction):
             return
         read = bound.window.extent(bound.window.number_at(at.start))
         inside = events.between(read.start, read.end)
-        found, self.reason = _trends_of(bound, inside, at, texts[0])
-        if not found and texts[1] != texts[0]:
-            found, self.reason = _trends_of(bound, inside, at, texts[1])
+        text = texts[0]
+        found, self.reason = _trends_of(bound, inside, at, text)
+        if not found and texts[1] != text:
+            text = texts[1]
+            found, self.reason = _trends_of(bound, inside, at, text)
         self.count = len(found) if self.reason is None else None
         times = inside.table[TIME_COLUMN].to_numpy()
         found = sorted(found, key=lambda trend: [int(times[row]) for row in trend])[:limit]
         self.trends = told_trends(bound, inside, found)
+        self.participants = list_participants(
+            bound, inside, at, lambda held: group_text(bound.labelled(held)) == text, limit
+        )
 
     def print(self, console: Console) -> None:
         """Print a line a trend."""
@@ -99,13 +106,10 @@ class Why(Shown):
         left = (self.count or 0) - len(self.trends)
         if left or self.reason:
             console.print(Text(f"  {self.reason or f'and {left:,} more'}"))
-
-
-def event_words(event: Mapping[str, Any], keys: Collection[str]) -> str:
-    """An event of `told_trends` in a line, without the keys, which its whole trend has."""
-    shown = (f"{n}={v}" for n, v in event.items() if n not in (*_OF_EVENT, *keys))
-    place = (event["type"], event.get("id"), str(event["time"]))
-    return visible(" ".join([*filter(None, place), *shown]))
+        for heading, lines in participant_lines(self.participants, self._keys):
+            console.print(Text(heading, "bold"))
+            for line in lines:
+                console.print(Text(f"  {line}"))
 
 
 def _trends_of(
@@ -205,29 +209,3 @@ def _instant(value: str | date) -> int:
     if not MIN_INSTANT <= at <= MAX_INSTANT:
         raise ValueError(f"{quoted(value)} is not in the years 1 to 9999 of UTC")
     return at
-
-
-def told_trends(
-    query: BoundQuery, events: EventTable, trends: Collection[Trend], ids: Sequence[str | None] = ()
-) -> list[list[dict[str, Any]]]:
-    """Return trends as lists of events: type, time, the attributes that the query reads, and `ids`.
-
-    Attributes with the names type, time or id are left out.
-    """
-    rows = sorted({row for trend in trends for row in trend})
-    instants = {
-        n for n, kind in events.schema.attributes.items() if kind is AttributeType.TIMESTAMP
-    }
-    instants |= {TIME_COLUMN} if events.schema.time_unit.is_calendar else set()
-    names = [TYPE_COLUMN, TIME_COLUMN, *sorted(query.attributes_read)]
-    taken = events.table.select(names).take(pa.array(rows, pa.int64())).to_pylist()
-    told = {}
-    for row, values in zip(rows, taken, strict=True):
-        kind = events.schema.types[values[TYPE_COLUMN]]
-        values |= {n: format_instant(v) for n in instants if (v := values.get(n)) is not None}
-        shown = kind.by_name.keys() - _OF_EVENT
-        own = {name: value for name, value in values.items() if name in shown}
-        told[row] = {"type": kind.name, "time": values[TIME_COLUMN], **own}
-        if ids:
-            told[row]["id"] = ids[row]
-    return [[told[row] for row in trend] for trend in trends]

@@ -274,7 +274,7 @@ class Workload:
         limit: int = 10,
         step: int | None = None,
     ) -> Why:
-        """Return the trends that one result counts.
+        """Return the trends that one result counts, and the events of EACH and DISTINCT.
 
         Args:
             events: Events in any form that the class accepts.
@@ -282,7 +282,7 @@ class Workload:
             group: Value of each attribute of GROUP-BY, as in the results; a timestamp can be ISO
                 8601 text. `{}` if the query has no groups.
             window: Start of the window: ISO 8601 text, a date or datetime, or an integer time.
-            limit: Maximum number of trends in the list.
+            limit: Maximum number of trends, events and values in each list.
             step: Number of a step, from 1, if the query returns steps. None: the last one.
 
         Raises:

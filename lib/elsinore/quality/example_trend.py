@@ -78,7 +78,7 @@ def find_example(
             "window_end": top.window_end,
             "step": None,
         }
-        trends, cut = build_trends(lake, state, workload, result, publication_of(state, hour))
+        trends, cut, _ = build_trends(lake, state, workload, result, publication_of(state, hour))
         if trends and cut is None:
             example = _example(bound, top, trends)
             if len(example.events) > 1:

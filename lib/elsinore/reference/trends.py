@@ -152,6 +152,35 @@ def list_trends(
     return list(found), None
 
 
+def find_participants(
+    query: BoundQuery, events: EventTable, window: Interval, wanted: Callable[[Group], bool]
+) -> tuple[dict[Group, set[tuple[int, int]]], str | None]:
+    """Return the participating events of a window by group, if their group is wanted.
+
+    Args:
+        query: a query without AND.
+        events: the events of the window, or of `Window.extent` for a span.
+        window: the window.
+        wanted: returns whether a group is wanted.
+
+    Returns:
+        Indices of events, each with a position, and the reason why they are not complete; None if
+        they are.
+    """
+    meter = Meter(query.name, STEPS)
+    meter.window = query.window.number_at(window.start)
+    keys, ordered = Keys(query, events.schema), read_events(query, events)
+    found: dict[Group, set[tuple[int, int]]] = defaultdict(set)
+    try:
+        for match in matcher_of(query, keys, ordered, meter, window).trends(query.pattern):
+            group = group_of(query, match.values)
+            if wanted(group):
+                found[group] |= {(step.event.index, step.position) for step in match.steps()}
+    except BudgetError:
+        return dict(found), f"more trends than can be enumerated in {STEPS} steps"
+    return dict(found), None
+
+
 # ---- pairs of trends
 
 

@@ -20,7 +20,7 @@ from elsinore.choices import Format
 from elsinore.cli.answers import write_rows
 from elsinore.cli.main import progress_line, run_command
 from elsinore.console import SafeConsole
-from elsinore.library.why import event_words
+from elsinore.library.told_events import event_words
 from elsinore.terminal import SafeStream, guarded_output
 from elsinore.wording import escaped
 

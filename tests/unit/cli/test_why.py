@@ -160,6 +160,54 @@ def test_what_is_left_out_is_counted(lake: Path, why: Why) -> None:
     assert len(told["trends"]["listed"]) == 2
 
 
+EACH = """
+QUERY chains
+RETURN carrier, COUNT(EACH D) AS flights, MAX(EACH D.dep_delay),
+  COUNT(DISTINCT tailnum) AS aircraft, COUNT(DISTINCT D.dep_delay + 1) * 2
+PATTERN Departure D+
+WHERE [tailnum]
+GROUP-BY carrier
+WITHIN 1 hour;
+"""
+
+
+def of_each(lake: Path) -> None:
+    """Publish results of `EACH`: as many trends as before, which its values do not count."""
+    (query,) = read_workload(EACH, load_schema(SCHEMA)).queries
+    names = ("flights", "aircraft")
+    rows = [result(carrier, name, 3.0, "3") | {"query_fingerprint": query.fingerprint}
+            for carrier in ("UA", "AA") for name in names]  # fmt: skip
+    write(lake, "results", rows)
+
+
+def test_events_and_values_that_count_once_are_listed(lake: Path, why: Why) -> None:
+    of_each(lake)
+    lines = why("chains", "carrier=UA", WINDOW, "--limit", "2", queries=EACH).splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("each"))
+    assert lines[at].removeprefix("each       ") == (
+        "3 events of D, as in flights, MAX(EACH D.dep_delay)"
+    )
+    assert [line.split()[:2] for line in lines[at + 1 : at + 4]] == [
+        ["Departure", "d1"], ["Departure", "d2"], ["and", "1"],
+    ]  # fmt: skip
+    assert lines[at + 4 :] == [
+        "distinct   1 distinct value, as in aircraft", "           N1",
+        "distinct   3 distinct values, as in COUNT(DISTINCT D.dep_delay + 1)",
+        "           2", "           3", "           and 1 more",
+    ]  # fmt: skip
+
+
+def test_events_that_count_once_are_listed_if_trends_are_too_many(lake: Path, why: Why) -> None:
+    of_each(lake)
+    told = json.loads(why("chains", "carrier=AA", WINDOW, "--json", "--limit", "3", queries=EACH))
+    flights, aircraft, _ = told["participants"]
+    assert told["trends"]["count"] is None
+    assert [event["id"] for event in flights["listed"]] == ["d10", "d11", "d12"]
+    assert (flights["kind"], flights["aliases"], flights["count"]) == ("events", ["D"], 40)
+    assert (flights["left_out"], flights["reason"]) == (37, None)
+    assert (aircraft["kind"], aircraft["listed"]) == ("values", ["N1"])
+
+
 @pytest.mark.slow
 def test_trends_that_are_too_many_to_build_are_counted_by_the_result(lake: Path, why: Why) -> None:
     told = json.loads(why("chains", "carrier=AA", WINDOW, "--json", "--limit", "3"))["trends"]

@@ -74,7 +74,10 @@ def why(
     schema: _Schema = None,
     set_: Set = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Maximum number of trends to list.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Maximum number of trends, events and values to list."
+        ),
     ] = 10,
     step: Annotated[
         int | None,
@@ -84,7 +87,7 @@ def why(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the origin of a published result, its checks, and its trends.
+    """Show the origin of a published result, its checks, its trends and what EACH counts.
 
     `elsinore lineage` is another name of this command.
     """

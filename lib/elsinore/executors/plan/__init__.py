@@ -38,10 +38,11 @@ from elsinore.executors.plan.units import (
     HamletUnit,
     Request,
     Unit,
+    pass_of,
 )
 
 __all__ = [
     "EVERYTHING", "GRETA", "HAMLET", "REFUSALS", "SEGMENTS", "SWEEP", "TWOSTEP", "AloneUnit",
     "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit", "compile_plan",
-    "plan_for", "require",
+    "pass_of", "plan_for", "require",
 ]  # fmt: skip

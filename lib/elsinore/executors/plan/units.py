@@ -225,10 +225,15 @@ class ParticipationUnit(Unit):
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of `participation_query`; see `Unit.run`."""
-        make: type[Pass] = TimeBounds
-        if needs_pairs(self.queries[0]):
-            make = Reach if len(self.queries) == 1 else ReachTogether
+        make = pass_of(self.queries)
         return aggregate_participation(self.queries, columns, make, owned=request.owned)
+
+
+def pass_of(queries: Sequence[BoundQuery]) -> type[Pass]:
+    """Return the pass that finds the participating events of queries that share one."""
+    if not needs_pairs(queries[0]):
+        return TimeBounds
+    return Reach if len(queries) == 1 else ReachTogether
 
 
 @dataclass(frozen=True, eq=False)
