@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from elsinore.executors.graph.layout import answered_by_order
-from elsinore.executors.plan import REFUSALS, Executor
+from elsinore.executors.plan import GRETA, REFUSALS, Executor, measure_units
 from elsinore.library.arguments import path_of
 from elsinore.library.count_advice import is_never_true, repeats_hint
 from elsinore.library.shown import Drawn
@@ -29,6 +29,7 @@ from elsinore.query.steps import query_of_step
 from elsinore.query.syntax import ANY, Conjunction, EventPattern, event_patterns, required
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
+from elsinore.template.measures import measure_queries
 from elsinore.template.support import greta_refusals
 from elsinore.timeline import DAY, format_instant
 from elsinore.windows import Window
@@ -66,6 +67,8 @@ class Checked(Drawn):
         be read in another way. `templates` is empty where the pattern cannot be made unambiguous.
         `by_order` of an edge predicate: greta answers it from order statistics, not by pairs.
         `steps` has the pattern of each step, for RETURN STEPS.
+        `measures_by` has the measures that an executor computes although another one of
+        `executors` runs the query, except for twostep.
         `additive` names the values that add up, `adds_up_over` says over what: groups, windows,
         both or neither.
         """
@@ -119,10 +122,17 @@ def _lines(found: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
     yield "semantics", [found["semantics"]]
     if found["notes"]:
         yield "notes", found["notes"]
-    yield "executors", [", ".join(found["executors"])]
+    yield "executors", [", ".join(found["executors"]), *_measure_lines(found["measures_by"])]
     for executor, reasons in found["refused"].items():
         yield f"not {executor}", reasons
     yield from ((title, found[f"{title}s"]) for title in ("warning", "hint") if found[f"{title}s"])
+
+
+def _measure_lines(measures_by: dict[str, list[str]]) -> Iterator[str]:
+    """Yield which executor computes measures, although another one runs the query."""
+    for executor, names in measures_by.items():
+        others = "twostep" if executor == GRETA else "greta or twostep"
+        yield f"{executor} computes {', '.join(names)}, unless {others} runs the query"
 
 
 def _additive_line(found: dict[str, Any]) -> str:
@@ -197,6 +207,7 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         "semantics": str(query.semantics),
         "notes": _notes(query),
         "executors": [*map(str, executors), str(Executor.TWOSTEP)],
+        "measures_by": {} if refusals else _measures_by(query),
         "refused": {"greta": list(refusals)} if refusals else {},
         "warnings": [
             *[_NEVER_TRUE] * is_never_true(query),
@@ -205,6 +216,16 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         ],
         "hints": [hint] if (hint := repeats_hint(query)) else [],
     }
+
+
+def _measures_by(query: BoundQuery) -> dict[str, list[str]]:
+    """Return the measures that an executor computes, whichever one runs the query, by executor."""
+    found: dict[str, list[str]] = {}
+    for unit in measure_units(measure_queries(query)):
+        for part in unit.queries:
+            found.setdefault(unit.executor, []).extend(item.label for item in part.aggregates)
+    order = [item.label for item in query.aggregates]
+    return {name: sorted(found[name], key=order.index) for name in sorted(found)}
 
 
 def _window(window: Window, *, calendar: bool) -> dict[str, Any]:

@@ -110,6 +110,7 @@ def test_a_query_as_json(as_json: Any) -> None:
         "semantics": "skip-till-next-match",
         "notes": [],
         "executors": ["greta", "hamlet", "hamlet-static", "twostep"],
+        "measures_by": {},
         "refused": {},
         "warnings": [],
         "hints": [
@@ -203,6 +204,30 @@ def test_a_query_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "",
         "1 query is valid.",
     ]
+
+
+def test_the_executors_of_measures_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: Any
+) -> None:
+    """The query itself computes SUM(LENGTH); the times of a trend's ends give MAX(DURATION)."""
+    query = (
+        "COUNT(*), MAX(DURATION) AS longest, STDDEV(LENGTH), SUM(LENGTH), MAX(TOTAL(A.v)) "
+        "PATTERN SEQ(A+, B) WITHIN 1 day"
+    )
+    assert as_json(query)["measures_by"] == {
+        "greta": ["STDDEV(LENGTH)", "MAX(TOTAL(A.v))"], "sweep": ["MAX(DURATION)"],
+    }  # fmt: skip
+    assert check(tmp_path, query) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("  executors    greta, hamlet, hamlet-static, sweep, twostep")
+    assert lines[at + 1 : at + 3] == [
+        f"{'':15}greta computes STDDEV(LENGTH), MAX(TOTAL(A.v)), unless twostep runs the query",
+        f"{'':15}sweep computes MAX(DURATION), unless greta or twostep runs the query",
+    ]
+    edge = query.replace("WITHIN", "WHERE A.v < NEXT(A).v WITHIN")
+    assert as_json(edge)["measures_by"] == {
+        "greta": ["MAX(DURATION)", "STDDEV(LENGTH)", "MAX(TOTAL(A.v))"]
+    }
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from elsinore.executors.plan.compile_plan import (
     plan_for,
     require,
 )
-from elsinore.executors.plan.runtime_plan import RuntimePlan
+from elsinore.executors.plan.runtime_plan import RuntimePlan, measure_units
 from elsinore.executors.plan.units import (
     EVERYTHING,
     GRETA,
@@ -44,5 +44,5 @@ from elsinore.executors.plan.units import (
 __all__ = [
     "EVERYTHING", "GRETA", "HAMLET", "REFUSALS", "SEGMENTS", "SWEEP", "TWOSTEP", "AloneUnit",
     "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit", "compile_plan",
-    "pass_of", "plan_for", "require",
+    "measure_units", "pass_of", "plan_for", "require",
 ]  # fmt: skip
