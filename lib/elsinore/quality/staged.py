@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from elsinore.errors import DataError
+from elsinore.errors import DataError, SetupError
 from elsinore.ledger.fold import Fold, LastRows
 from elsinore.ledger.rows import Longs, State
 from elsinore.settings import LakePath
@@ -35,10 +35,12 @@ def staged_by_day(
     """Return the staged results of some hours, in parts of at most a day.
 
     Each hour is read at the version that its last aggregation wrote. If VACUUM has removed this
-    version, the latest version is read, which differs only if the hour was computed again since.
+    version, or if it is older than a column of this release, the latest version is read, which
+    differs only if the hour was computed again since.
 
     Raises:
         DataError: the table cannot be read.
+        SetupError: the table still lacks a column of this release.
     """
     rows, by_version = aggregated(state, hours), defaultdict[int, list[int]](list)
     for hour, version in zip(
@@ -54,7 +56,7 @@ def _at_version(
 ) -> Iterator[pa.Table]:
     try:
         parts = list(read_by_day(lake, STAGED, hours, columns=columns, version=version))
-    except DataError:
+    except (DataError, SetupError):
         parts = list(read_by_day(lake, STAGED, hours, columns=columns))
     return iter(parts)
 
