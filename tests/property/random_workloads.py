@@ -15,6 +15,7 @@ from elsinore.query.print_query import print_query
 from elsinore.query.segments import Segment
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.template.support import greta_refusals
+from tests.property.every_construct import every_construct, returning
 from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_cases.dice import Dice, Item
 from tests.property.random_cases.shape import TYPES
@@ -29,13 +30,18 @@ def random_workload(name: str) -> RandomCase:
     share a Kleene type; in `ordered:7` and `long ordered:7` besides all conditions on pairs are
     comparisons, and most queries can share order trees. `mixed:7` holds both, and `repeated:7` each
     query several times under other names, returning other things. `thresholds:7` has queries once
-    per value of a list.
+    per value of a list. `every:7` has queries of any constructs, each also with other values, and
+    `returning:7` queries that share, with all kinds of values (`every_construct`).
     """
     kind, _, number = name.rpartition(":")
     if kind == "thresholds":
         return _thresholds(name, number)
     if kind == "fixed":
         return _fixed(name, number)
+    if kind == "every":
+        return every_construct(name, int(number))
+    if kind == "returning":
+        return returning(_mixed(name, number), name)
     if kind in ("mixed", "repeated"):
         mixed = _mixed(name, number)
         return mixed if kind == "mixed" else _repeated(mixed)

@@ -12,7 +12,7 @@ import pytest
 from elsinore.query.load_workload import read_workload
 from elsinore.timeline import Interval
 from tests.draws import draws
-from tests.property.compare import judge_workload
+from tests.property.compare import CONSTRUCT, judge_workload
 from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_workloads import random_workload
 
@@ -51,6 +51,19 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
         "auto at random: sweeps": 1, "auto at random: orders": 0.5,
     }),
     "repeated": (draws(6, 30), {"auto": 3, "auto at random": 12}),
+    "every": (draws(16, 200), {
+        "auto": 3, "auto at random": 12, "greta": 2, "hamlet": 1, "sweep": 0.5,
+        "against the reference": 3, **dict.fromkeys(map(CONSTRUCT.__add__, (
+            "NOT between", "grouping", "ANY", "quantifier", "span", "edge predicate", "MAX",
+        )), 0.1),
+    }),
+    "returning": (draws(8, 100), {
+        "auto": 3, "auto at random": 12, "auto at random: sweeps": 1, "hamlet": 2, "aseq": 0.5,
+        "sweep": 2, "against the reference": 3, **dict.fromkeys(map(CONSTRUCT.__add__, (
+            "EACH", "DISTINCT", "LENGTH", "FIRST", "TOTAL", "extreme of a measure", "STDDEV",
+            "dispersion of a measure", "dispersion with EACH", "PERCENTILE",
+        )), 0.1),
+    }),
 }  # fmt: skip
 
 
