@@ -8,10 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
-from elsinore.executors.linear.cached_panes import CarriedPanes
+from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
 from elsinore.executors.plan import RuntimePlan
 from elsinore.lake.kept_hours import FOLDER
 from elsinore.ledger.event_changes import EventChanges
+from elsinore.query.steps import with_steps
 from elsinore.results.task_rows import Counts
 from elsinore.settings import Settings
 from elsinore.spark import carry
@@ -130,6 +131,57 @@ def test_an_hour_reads_an_hour(spark: SparkSession, own_lake: tuple[Lake, EventT
     # Several hours at once, some of which are cached.
     later = hours("16", "19")
     assert run(spark, lake, later)[0] == computed(queries, events, later)
+
+
+#: Queries of long windows that read all events of a window, and one that uses cached panes.
+WHOLE = """
+QUERY delays
+RETURN origin, COUNT(*), MAX(D.dep_delay)
+PATTERN SEQ(Departure D+, Cancellation C)
+WHERE [origin] AND D.dep_delay > 90
+GROUP-BY origin
+WITHIN 9 hours SLIDE 1 hour;
+
+QUERY lengths
+RETURN origin, COUNT(*), AVG(LENGTH), MAX(DURATION), MAX(TOTAL(D.dep_delay)), STDDEV(LENGTH)
+PATTERN SEQ(Departure D+, Cancellation C)
+WHERE [origin] AND D.dep_delay > 60
+GROUP-BY origin
+WITHIN 9 hours SLIDE 1 hour;
+
+QUERY flights
+RETURN COUNT(*), COUNT(EACH D), COUNT(DISTINCT D.carrier), MEDIAN(EACH D.dep_delay)
+PATTERN SEQ(Departure D+, Cancellation C)
+WHERE [origin] AND D.dep_delay > 60
+WITHIN 9 hours SLIDE 1 hour;
+
+QUERY funnel
+RETURN STEPS
+PATTERN SEQ(Weather W, Departure D, Cancellation C)
+WHERE [origin] AND W.visib < 3 AND D.dep_delay > 60
+WITHIN 5 hours SLIDE 1 hour;
+"""
+
+
+def test_values_of_whole_windows_do_not_use_panes(
+    spark: SparkSession, own_lake: tuple[Lake, EventTable]
+) -> None:
+    """EACH, measures and steps are computed from events, next to a query with cached panes."""
+    lake, events = own_lake
+    asked = workload(lake, WHOLE)
+    queries = [*with_steps(asked.queries)]
+    assert [query.name for query in queries if not carried_refusals(query)] == ["delays"]
+    plan = RuntimePlan.of(queries)
+    done = [
+        run(spark, lake, hours(str(hour), str(hour + 1)), WHOLE, plan=plan) for hour in (14, 15)
+    ]
+    rows = sorted_results([row for of_hour, _ in done for row in of_hour])
+    assert rows == computed(asked, events, hours("14", "16"))
+    assert {row["query"] for row in rows} == set(asked.by_name)
+    assert [words.split("; ")[-1] for _, words in done] == [
+        "panes of 1 query cached: 0 hours reused, 9 computed",
+        "panes of 1 query cached: 8 hours reused, 1 computed",
+    ]
 
 
 def test_a_lake_laid_out_by_buckets(spark: SparkSession, tmp_path: Path) -> None:

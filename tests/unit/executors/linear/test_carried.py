@@ -11,6 +11,7 @@ from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusal
 from elsinore.executors.output.finish import finish
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
+from elsinore.query.steps import with_steps
 from elsinore.results.row import ResultRow
 from elsinore.timeline import Interval
 from tests.golden_cases import stream_schema
@@ -76,6 +77,28 @@ def test_partitions_of_one_group_are_one_row() -> None:
     ]
     (row,) = rows_of(asked, events, Interval(20, 40), 10)
     assert (row.group, dict(row.values)) == ((), {"COUNT(*)": 4, "MIN(A.x)": -3})
+
+
+@pytest.mark.parametrize(
+    ("returned", "why"),
+    [
+        ("COUNT(EACH B)", "EACH and DISTINCT read the events of whole windows"),
+        ("COUNT(*), COUNT(DISTINCT B.y)", "EACH and DISTINCT read the events of whole windows"),
+        ("COUNT(*), MAX(LENGTH)", "measures of trends are computed for whole windows"),
+        ("AVG(LAST(B.y) - FIRST(A.x))", "measures of trends are computed for whole windows"),
+        ("STDDEV(DURATION)", "measures of trends are computed for whole windows"),
+        ("STEPS", "the steps of a query are finished together"),
+        ("COUNT(*), VARIANCE(B.y), SUM(A.x * A.x)", None),
+        ("COUNT(*) HAVING COUNT(*) > 1", None),
+    ],
+)
+def test_values_of_whole_windows_say_so(returned: str, why: str | None) -> None:
+    values, _, having = returned.partition(" HAVING ")
+    having = f"HAVING {having} " if having else ""
+    found = workload(f"{values} PATTERN SEQ(A, B+) WHERE [k] {having}WITHIN 9 SLIDE 4").queries
+    assert [carried_refusals(query) for query in with_steps(found)] == [
+        (why,) if why else () for _ in with_steps(found)
+    ]
 
 
 @pytest.mark.parametrize(
