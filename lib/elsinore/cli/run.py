@@ -21,8 +21,8 @@ from elsinore.cli.answers import format_for, opened, require_apart, write_answer
 from elsinore.cli.main import progress_line
 from elsinore.errors import DataError, ParameterError
 from elsinore.events import EventTable
+from elsinore.executors.input.admissions import holds
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.input.evaluate import holds
 from elsinore.executors.input.ties import Ties, ties_of
 from elsinore.executors.plan import Request, require
 from elsinore.files.read_events import OnProgress, ReadReport, Source, read_events

@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.events import TYPE_COLUMN, EventTable
+from elsinore.executors.input.admissions import EventsAt
 from elsinore.executors.input.columns import Column, EventColumns
-from elsinore.executors.input.evaluate import EventsAt, work_out
+from elsinore.executors.input.evaluate import work_out
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload

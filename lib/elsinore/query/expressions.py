@@ -74,6 +74,8 @@ class Applied(NamedTuple):
     - `nullif`, NULL if its operands are equal, otherwise the first;
     - `combination` of attributes, which only COUNT(DISTINCT ...) reads: the combination of their
       values, and NULL if one of them is NULL;
+    - `has value` of what an aggregate reads, which only conditions of measures read: whether it is
+      not NULL, where its integers have any size;
     - `least greatest coalesce`, which skip NULL and are NULL only if every operand is; longs
       meet a double as doubles. NaN ranks above every number: least takes it only if there is no
       number, greatest if there is one.
@@ -89,6 +91,8 @@ class Applied(NamedTuple):
 
 #: The name of an `Applied` whose value is the combination of the values of attributes.
 COMBINATION = "combination"
+#: The name of an `Applied` which is true if its operand, with integers of any size, is not NULL.
+HAS_VALUE = "has value"
 
 
 @dataclass(frozen=True, slots=True)

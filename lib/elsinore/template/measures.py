@@ -28,7 +28,7 @@ from elsinore.query.bound import (
     Tracker,
     of_query,
 )
-from elsinore.query.expressions import Applied, BoundExpression, Field
+from elsinore.query.expressions import HAS_VALUE, Applied, BoundExpression, Field
 from elsinore.query.query_keys import Part, PartKind
 from elsinore.template.build import build_templates
 from elsinore.template.refine import Label, Move, Refined, Status, refine
@@ -119,8 +119,8 @@ def _query_of(
 
 
 def _is_known(value: BoundExpression, *, known: bool) -> BoundExpression:
-    is_null = Applied("IS NULL", (value,))
-    return Applied("NOT", (is_null,)) if known else is_null
+    has_value = Applied(HAS_VALUE, (value,))
+    return has_value if known else Applied("NOT", (has_value,))
 
 
 def _with_copies(key: Key, copies: Mapping[tuple[int, Label], int]) -> Key:

@@ -39,6 +39,7 @@ from tests.property.random_cases.results import (
     EACH_NEXT,
     EACH_NOT,
     OF_EACH,
+    OF_EXPRESSION,
     OF_MEASURES,
     OF_RESULTS,
     OF_STEPS,
@@ -438,6 +439,7 @@ def _measures(query: BoundQuery, others: set[str]) -> set[str]:
             found.add("coalesce of a measure")
         if any(_may_be_absent(query, term.positions) for term in terms):
             found.add("measure of an optional alias")
+        found |= {OF_EXPRESSION} if any(isinstance(t.value, Applied) for t in terms) else set()
     if measured:
         found |= {"measure with NOT"} if any(p.negated for p in query.positions) else set()
         found |= {"measure with edge predicate"} if query.edge_predicates else set()

@@ -18,12 +18,13 @@ OF_EACH = (
     *("EACH", "EACH *", "DISTINCT", "EACH alone", "EACH of an ambiguous pattern"),
     *(EACH_EDGE, EACH_NOT, EACH_NEXT, EACH_CONTIGUOUS, "MEDIAN", "PERCENTILE"),
 )
+OF_EXPRESSION = "measure of an expression"
 #: Constructs of measures of trends.
 OF_MEASURES = (
     *("LENGTH", "DURATION", "FIRST", "LAST", "TOTAL", "extreme of a measure"),
     *("difference of measures", "coalesce of a measure", "measure of an optional alias"),
     *("measure with NOT", "measure under next-match", "measure under contiguous"),
-    *("measure with edge predicate", "LENGTH of an ambiguous pattern"),
+    *("measure with edge predicate", "LENGTH of an ambiguous pattern", OF_EXPRESSION),
 )
 #: Constructs of `RETURN STEPS`.
 OF_STEPS = (
@@ -111,6 +112,9 @@ _OF_ATTRIBUTES = {
         *("coalesce(LAST({a}), 3) + coalesce(FIRST({b}), 1)", "coalesce(TOTAL({a}), 0) * 2"),
     ),
 }
+#: Measures of expressions; the values of products can need 192 bits, of the others 70.
+_PRODUCTS = ("TOTAL({a} * {a})", "FIRST({a} * {a}) - LENGTH", "LAST({a} * {a} * {a})")
+_MULTIPLES = ("TOTAL({a} * 3)", "FIRST({a} + {a})", "LAST({a} * 4 - 1)", "TOTAL({a} * 2) - LENGTH")
 _OF_TIMES = ("FIRST({a})", "LAST({a})", "LAST({a}) - FIRST({a})")
 _FUNCTIONS = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 
@@ -141,6 +145,11 @@ def draw_measures(dice: Dice, attributes: Sequence[str], aggregates: Sequence[st
         if dice.aims(OF_MEASURE) or (dice.aim not in OF_MEASURES and dice.chance(0.2)):
             functions = DISPERSIONS
         items.append(f"{dice.pick(functions)}({text.format(a=a, b=b)})")
+    numbers = [each for each in attributes if not each.endswith((".time", ".t"))]
+    if numbers and dice.chance(0.2, OF_EXPRESSION):
+        function = dice.pick((*_FUNCTIONS, *DISPERSIONS))
+        forms = _MULTIPLES if function in _FUNCTIONS[3:] else (*_MULTIPLES, *_PRODUCTS)
+        items.append(f"{function}({dice.pick(forms).format(a=dice.pick(numbers))})")
     return list(dict.fromkeys(items))
 
 

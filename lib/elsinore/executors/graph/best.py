@@ -32,7 +32,7 @@ from elsinore.executors.graph.run_template import build_graph, last_events
 from elsinore.executors.input.anchors import windows_of
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import StateEntries, at_states, key_codes, make_entries
-from elsinore.executors.input.exact import fitting_values
+from elsinore.executors.input.exact import exact_values
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.weights import EventWeights, stack_rows
 from elsinore.executors.kinds import Kind
@@ -43,6 +43,7 @@ from elsinore.executors.output.window_rows import Groups
 from elsinore.executors.row_bound import RowBound
 from elsinore.numbers.two_parts import LOW, NARROW, PART
 from elsinore.query.bound import BoundQuery, KeyName, Marks, MeasureKind, MeasureTerm
+from elsinore.results.row import nearest_double
 from elsinore.template.build import build_templates
 from elsinore.template.placement import placements_of
 from elsinore.template.template import Template
@@ -161,7 +162,7 @@ class _Sums:
         self._doubles = measure.adds_doubles
         self._scale = 1 if self._doubles else measure.scale  # integers are multiplied by it
         self._shift = 0  # doubles are divided by two to the power of it
-        parts = [_Part(found, term) for term in measure.terms]
+        parts = [_Part(found, term, doubles=self._doubles) for term in measure.terms]
         highest = sum((self._highest(part) for part in parts), start=Fraction(0))
         if self._doubles:
             self._shift = max(0, int(highest).bit_length() - _HIGHEST)
@@ -187,7 +188,8 @@ class _Sums:
         if highest >= _WIDE:
             name = self._pass.query.key.query
             message = f"query {name}: a sum in a minimum or maximum needs more than 96 bits"
-            raise QueryError(message, hint="aggregate smaller numbers")
+            hint = "compute with doubles, as in TOTAL(A.x * 1.0)"
+            raise QueryError(message, hint=hint)
         dtype = np.int64 if highest < NARROW else object
         sums = [np.zeros(self._pass.placed.times.size, dtype) for _ in range(3)]
         for part in parts:
@@ -240,7 +242,7 @@ class _Part:
         highest: the greatest absolute value, without infinities.
     """
 
-    def __init__(self, found: _Pass, term: MeasureTerm) -> None:
+    def __init__(self, found: _Pass, term: MeasureTerm, *, doubles: bool) -> None:
         self.term = term
         size, placed = found.placed.times.size, found.placed
         nothing = np.zeros(size, np.int64)
@@ -255,16 +257,20 @@ class _Part:
             starts = -ends
         else:
             assert term.value is not None
-            column = fitting_values(term.value, found.columns, placed.rows)
-            own = np.where(inside & column.known, column.values, 0)
-            null = inside & ~column.known & (term.kind is not MeasureKind.TOTAL)
+            read = exact_values(term.value, found.columns).take(placed.rows)
+            known = read.column.known
+            numbers = read.numbers
+            if doubles and read.rows.size:
+                numbers = np.array([*map(nearest_double, numbers.tolist())], np.float64)
+            own = np.where(inside & known, numbers, 0)
+            null = inside & ~known & (term.kind is not MeasureKind.TOTAL)
         self.values = own, starts, ends
         self.instead = null, nothing, _at(found, marks.lacks)
         self.highest = Fraction(0)
         for values in (own, ends):
-            numbers = values[np.isfinite(values)]
+            numbers = values if values.dtype == object else values[np.isfinite(values)]
             if numbers.size:
-                least, most = numbers.min().item(), numbers.max().item()
+                least, most = (np.asarray(end).item() for end in (numbers.min(), numbers.max()))
                 self.highest = max(self.highest, abs(Fraction(least)), abs(Fraction(most)))
 
 

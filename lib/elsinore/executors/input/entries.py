@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.executors.input.admissions import EventsAt
 from elsinore.executors.input.columns import EventColumns, plain_values
-from elsinore.executors.input.evaluate import EventsAt
 from elsinore.executors.input.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.executors.input.key_codes import Columns, KeyCodes, join_keys, joined_texts
 from elsinore.executors.input.numbering import numbered

@@ -17,7 +17,6 @@ from elsinore.executors.input import functions
 from elsinore.executors.input.columns import Column, EventColumns, in_one_dictionary
 from elsinore.numbers.arithmetic import long_columns
 from elsinore.query.expressions import EXTRACT_PARTS, Applied, BoundExpression, Constant, Field
-from elsinore.template.placement import Admission
 
 _LONG, _DOUBLE = AttributeType.LONG, AttributeType.DOUBLE
 _CALCULATE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -35,42 +34,6 @@ _COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
-
-
-def holds(condition: BoundExpression, columns: EventColumns, rows: np.ndarray) -> np.ndarray:
-    """Return bool[len(rows)]: whether a condition is *true* for each event."""
-    return EventsAt(columns, rows).holds(condition)
-
-
-class EventsAt:
-    """The events at some rows, whose attributes are read once for all conditions."""
-
-    def __init__(self, columns: EventColumns, rows: np.ndarray) -> None:
-        self._columns, self._rows = columns, rows
-        self._read: dict[str, Column] = {}
-
-    def admitted(self, admission: Admission) -> np.ndarray:
-        """Return bool[len(rows)]: whether each event meets an admission."""
-        meets, misses = admission
-        found = np.ones(self._rows.size, np.bool_)
-        for condition in meets:
-            found &= self.holds(condition)
-        for conditions in misses:
-            all_hold = np.ones(self._rows.size, np.bool_)
-            for condition in conditions:
-                all_hold &= self.holds(condition)
-            found &= ~all_hold
-        return found
-
-    def holds(self, condition: BoundExpression) -> np.ndarray:
-        """Return bool[len(rows)]: whether a condition is *true* for each event."""
-        truth = work_out(condition, self._column, self._rows.size)
-        return truth.values & truth.known
-
-    def _column(self, field: Field) -> Column:
-        if field.attribute not in self._read:
-            self._read[field.attribute] = self._columns.column(field.attribute).take(self._rows)
-        return self._read[field.attribute]
 
 
 def evaluate(expression: BoundExpression, columns: EventColumns, rows: np.ndarray) -> Column:

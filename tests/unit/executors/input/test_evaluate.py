@@ -18,8 +18,9 @@ import pytest
 from elsinore.catalog.stream import AttributeType
 from elsinore.errors import QueryError
 from elsinore.events import EventTable
+from elsinore.executors.input.admissions import holds
 from elsinore.executors.input.columns import Column, EventColumns
-from elsinore.executors.input.evaluate import evaluate, holds
+from elsinore.executors.input.evaluate import evaluate
 from elsinore.executors.input.functions import call as engine_call
 from elsinore.query.bound import BoundQuery
 from elsinore.query.expressions import (
