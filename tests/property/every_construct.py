@@ -44,7 +44,7 @@ def every_construct(name: str, number: int) -> RandomCase:
             if len(queries) < 2
             else dice.pick(DRAWN)
         )
-        case = random_case(f"{aim}:{name} {dice.number(0, 10**6)}")
+        case = random_case(f"{aim}:workload {number} {dice.number(0, 10**6)}")
         near = all(abs(time) < _FAR for _, time, _ in case.rows)
         if case.workload.schema is SCHEMA and near:
             queries.append(case.query)
