@@ -143,3 +143,17 @@ def _drawn(text: str) -> tuple[RandomCase, list[ResultRow]]:
     expected = two_step(case.query, case.events, budget=10**7)
     assert len(expected) > STREAMS // 5
     return case, expected
+
+
+def test_the_last_partition_can_be_empty() -> None:
+    """The event with the last values of the keys cannot be at the position with its x."""
+    query = (
+        "QUERY q RETURN STEPS PATTERN SEQ(ANY(A, N, C) a{3,}+) WHERE [x] AND [k, g] "
+        "GROUP-BY coalesce(a.x, 1) AS e WITHIN 5;"
+    )
+    rows = (
+        ("A", -6, {"k": 1, "g": "p", "x": 1}), ("N", -6, {"k": 1}), ("N", -6, {"k": 1, "x": -1}),
+        ("N", -5, {"k": 1, "x": 2}), ("C", -1, {"g": "p", "x": 1}),
+    )  # fmt: skip
+    case = RandomCase("x", read_workload(query, SCHEMA), rows)
+    assert not EveryWay()(case, two_step(case.query, case.events))

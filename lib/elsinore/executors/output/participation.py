@@ -243,8 +243,12 @@ class Pass(ABC):
 
         All of these events of a partition have the same keys. Events of NOT can lack some.
         """
+        size = self.entries.codes.size
+        if not size:
+            return np.zeros(self.entries.offsets.size - 1, np.int64)
         if not any(template.guards for template in self.templates):
-            first = self.entries.offsets[:-1]
+            # A partition can be empty, also the last one; it has no trend.
+            first = np.minimum(self.entries.offsets[:-1], size - 1)
             return first if self.entries.rows is None else self.entries.rows[first]
         trends = {(n, s) for n, each in enumerate(self.templates) for s in each.trend_states}
         of_trends = np.zeros(int(self.entries.codes.max(initial=-1)) + 1, np.bool_)
