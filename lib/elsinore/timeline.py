@@ -36,6 +36,9 @@ UNITS: dict[str, int] = {
     "day": DAY,
 }
 
+#: Further units of WITHIN, SLIDE and PER, which have no fixed length or no fixed start.
+CALENDAR_UNITS = ("week", "month", "quarter", "year")
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -2,7 +2,9 @@
 
 Windows are `[k*slide, k*slide + within)` for all integers k, which may be negative, plus an offset.
 The **position** of a time is the time minus the offset, so that windows begin at the positions
-`k*slide`. A trend belongs to each window that holds all of its events.
+`k*slide`. Windows of a calendar have different lengths; a clock gives their times positions between
+which windows are equally long (`calendar_clock`). A trend belongs to each window that holds all of
+its events.
 
 With a span, windows are periods that tumble. A trend belongs to the period that contains its last
 or first event, so the rows of a period also depend on events around it.
@@ -17,6 +19,7 @@ from math import gcd
 
 import numpy as np
 
+from elsinore.calendar_clock import CalendarClock
 from elsinore.errors import ParameterError
 from elsinore.timeline import DAY, HOUR, Interval
 
@@ -54,12 +57,16 @@ class Window:
 
     With `slide == within`, windows tumble. With a `span`, `within` is the length of the periods,
     which tumble. The offset is at least 0 and less than `slide`.
+
+    With a `clock`, `within` and `slide` are lengths of positions, multiples of its length, and
+    `longest` is a length of time. The clock has the offset.
     """
 
     within: int
     slide: int
     span: Span | None = None
     offset: int = 0
+    clock: CalendarClock | None = None
 
     def __post_init__(self) -> None:
         if self.within <= 0 or self.slide <= 0:
@@ -73,11 +80,26 @@ class Window:
         >>> Window(10, 10, offset=3).number_at(12), Window(10, 10, offset=3).number_at(13)
         (0, 1)
         """
-        return (instant - self.offset) // self.slide
+        return self._position(instant) // self.slide
 
     def numbers_at(self, instants: np.ndarray) -> np.ndarray:
         """Return `number_at` of each timestamp, as int64[N]."""
-        return (instants - self.offset) // self.slide
+        clock = self.clock
+        positions = instants - self.offset if clock is None else clock.positions(instants)
+        return positions // self.slide
+
+    @property
+    def axis(self) -> int | CalendarClock:
+        """Return what decides on the positions of times: a clock, or an offset.
+
+        The times of a query with a span are its positions, because a span has a fixed length.
+        """
+        return self.offset if self.clock is None else 0 if self.span else self.clock
+
+    @property
+    def keeps_lengths(self) -> bool:
+        """Return whether differences of positions in a window are differences of times."""
+        return self.clock is None or self.within == self.clock.length or self.span is not None
 
     def positions(self, instants: np.ndarray) -> np.ndarray:
         """Return the position of each timestamp, as int64[N].
@@ -85,15 +107,59 @@ class Window:
         >>> Window(10, 10, offset=3).positions(np.array([3, 12]))
         array([0, 9])
         """
-        return instants - self.offset if self.offset else instants
+        axis = self.axis
+        if isinstance(axis, CalendarClock):
+            return axis.positions(instants)
+        return instants - axis if axis else instants
+
+    def start(self, number: int) -> int:
+        """Return the timestamp at which a window begins."""
+        clock = self.clock
+        if clock is not None:
+            return clock.start(number * (self.slide // clock.length))
+        return number * self.slide + self.offset
+
+    def end(self, number: int) -> int:
+        """Return the timestamp at which a window ends; its start for a day that does not exist."""
+        clock = self.clock
+        if clock is not None:
+            return clock.start((number * self.slide + self.within) // clock.length)
+        return number * self.slide + self.offset + self.within
+
+    def exists(self, number: int) -> bool:
+        """Return whether a window has a time; not if a country skipped all of its days."""
+        return self.clock is None or self.start(number) < self.end(number)
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the timestamps at which windows begin, as int64[N]."""
+        """Return `start` of each number, as int64[N]."""
+        clock = self.clock
+        if clock is not None:
+            return clock.starts(numbers * (self.slide // clock.length))
         return numbers * self.slide + self.offset
 
     def ends(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the timestamps at which windows end, as int64[N]."""
+        """Return `end` of each number, as int64[N]."""
+        clock = self.clock
+        if clock is not None:
+            step, parts = self.slide // clock.length, self.within // clock.length
+            return clock.starts(numbers * step + parts)
         return self.starts(numbers) + self.within
+
+    @property
+    def longest(self) -> int:
+        """Return the length of the longest window in microseconds (or ticks)."""
+        clock = self.clock
+        return self.within if clock is None else clock.longest(self.within // clock.length)
+
+    def _position(self, instant: int) -> int:
+        return instant - self.offset if self.clock is None else self.clock.position(instant)
+
+    def _complete(self, instant: int) -> int:
+        """Return the number of the last window that is complete at a timestamp.
+
+        A window is complete at its end, or later if its rows depend on later events.
+        """
+        return (self._position(instant - self.ahead) - self.within) // self.slide
 
     @property
     def back(self) -> int:
@@ -109,7 +175,7 @@ class Window:
     @property
     def length(self) -> int:
         """Return the length of the time range on whose events the rows of a window depend."""
-        return self.back + self.within + self.ahead
+        return self.back + self.longest + self.ahead
 
     def extent(self, index: int) -> Interval:
         """Return the time range on whose events the rows of a window depend.
@@ -121,13 +187,12 @@ class Window:
         return Interval(bounds.start - self.back, bounds.end + self.ahead)
 
     def bounds(self, index: int) -> Interval:
-        """Return the time range of a window.
+        """Return the time range of a window, which is not empty (see `end`).
 
         >>> Window(10, 3).bounds(-1)
         Interval(start=-3, end=7)
         """
-        start = index * self.slide + self.offset
-        return Interval(start, start + self.within)
+        return Interval(self.start(index), self.end(index))
 
     def indices(self, instant: int) -> range:
         """Return the numbers of the windows with a timestamp; empty in a gap (`slide > within`).
@@ -141,8 +206,7 @@ class Window:
         >>> [Window(10, 10, Span(3)).bounds(k).start for k in Window(10, 10, Span(3)).indices(8)]
         [0, 10]
         """
-        first = (instant - self.offset - self.ahead - self.within) // self.slide + 1
-        return range(first, self.number_at(instant + self.back) + 1)
+        return range(self._complete(instant) + 1, self.number_at(instant + self.back) + 1)
 
     @property
     def overlapping(self) -> int:
@@ -168,11 +232,16 @@ class Window:
         >>> Window(HOUR, HOUR, offset=HOUR // 2).hours_back
         1
         """
+        if self.clock is not None:  # they may end in any minute
+            return -(-(self.length - 1) // HOUR)
         earliest = (self.offset + self.within + self.ahead - 1) % gcd(self.slide, HOUR)
         return -(-(self.length - 1 - earliest) // HOUR)
 
     def pane(self) -> int:
-        """Return the length of a pane: the gcd of WITHIN and SLIDE (Hamlet, section 3)."""
+        """Return the length of a pane: the gcd of WITHIN and SLIDE (Hamlet, section 3).
+
+        With a clock, this is a length of positions.
+        """
         return gcd(self.within, self.slide)
 
     def ending_in(self, interval: Interval) -> range:
@@ -187,9 +256,7 @@ class Window:
         >>> list(Window(2, 2, Span(1, by_first=True)).ending_in(Interval(0, 3)))
         [-1, 0]
         """
-        length = self.within + self.ahead
-        first = self.number_at(interval.start - length) + 1
-        return range(first, self.number_at(interval.end - length) + 1)
+        return range(self._complete(interval.start) + 1, self._complete(interval.end) + 1)
 
     def open_ends(self, instant: int, until: int, closed: Container[int]) -> tuple[int, int] | None:
         """Return the first and the last end of the open windows that contain a time.
@@ -208,14 +275,18 @@ class Window:
         >>> Window(3 * HOUR, HOUR).open_ends(3 * HOUR, 4 * HOUR, {4 * HOUR})
         (21600000000, 21600000000)
         """
-        numbers, length = self.indices(instant), self.within + self.ahead
-        first = max(numbers.start, self.number_at(until - length) + 1)
+        numbers = self.indices(instant)
+        first = max(numbers.start, self._complete(until) + 1)
         last = numbers.stop - 1
-        while first <= last and (hour := owning_hour(self.extent(first).end)) in closed:
-            first = self.number_at(hour + HOUR - length) + 1
-        while first <= last and (hour := owning_hour(self.extent(last).end)) in closed:
-            last = self.number_at(hour - length)
-        return (self.extent(first).end, self.extent(last).end) if first <= last else None
+        while first <= last and (hour := owning_hour(self.completed(first))) in closed:
+            first = self._complete(hour + HOUR) + 1
+        while first <= last and (hour := owning_hour(self.completed(last))) in closed:
+            last = self._complete(hour)
+        return (self.completed(first), self.completed(last)) if first <= last else None
+
+    def completed(self, number: int) -> int:
+        """Return the timestamp from which on no event changes the rows of a window."""
+        return self.end(number) + self.ahead
 
     def owned(self, interval: Interval | None) -> tuple[int, int]:
         """Return the first and the last number of `ending_in`; for None, of all windows."""
@@ -232,7 +303,7 @@ class Window:
         >>> Window(10, 10).reach(Interval(21, 29))  # in which none ends
         Interval(start=21, end=29)
         """
-        starts = (self.extent(number).start for number in self.ending_in(interval)[:1])
+        starts = (self.start(number) - self.back for number in self.ending_in(interval)[:1])
         return Interval(min([interval.start, *starts]), interval.end)
 
 
@@ -270,7 +341,7 @@ def replay_ranges(
     """
     every, found = set(windows), list[Interval]()
     for hour, last in sorted(events.items()):
-        ends = (window.extent(window.number_at(last + window.back)).end for window in every)
+        ends = (window.completed(window.number_at(last + window.back)) for window in every)
         end = max([hour, *map(owning_hour, ends)]) + HOUR
         if found and hour - found[-1].end <= gap:
             found[-1] = Interval(found[-1].start, max(found[-1].end, end))

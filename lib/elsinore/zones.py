@@ -5,11 +5,14 @@ The package `tzdata` has the zones, so results do not depend on the machine.
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
+from io import BytesIO
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -111,6 +114,7 @@ class Zone:
 
     name: str
     info: ZoneInfo
+    spread: int = 0  #: largest minus smallest offset of all times, in microseconds
 
     def offset(self, instant: int) -> int:
         """Return the microseconds by which local time is ahead of UTC."""
@@ -161,5 +165,20 @@ class Zone:
 @lru_cache(maxsize=64)
 def zone_of(name: str) -> Zone:
     """Return a zone by its name, which `zone_named` has returned."""
-    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
-        return Zone(name, ZoneInfo.from_file(file, key=name))
+    data = files("tzdata").joinpath("zoneinfo", *name.split("/")).read_bytes()
+    offsets = [*_offsets(data)]
+    spread = (max(offsets) - min(offsets)) * SECOND
+    return Zone(name, ZoneInfo.from_file(BytesIO(data), key=name), spread)
+
+
+#: The header of a file of a zone: its counts of data (RFC 8536, section 3.1).
+_HEADER = struct.Struct(">20x6I")
+
+
+def _offsets(data: bytes) -> Iterator[int]:
+    """Yield the offsets of the local time types in the file of a zone, in seconds."""
+    uts, stds, leaps, times, types, characters = _HEADER.unpack_from(data)
+    first = _HEADER.size + times * 5 + types * 6 + characters + leaps * 8 + stds + uts
+    *_, times, types, _ = _HEADER.unpack_from(data, first)  # with times of 64 bits
+    for number in range(types):
+        yield struct.unpack_from(">i", data, first + _HEADER.size + times * 9 + number * 6)[0]

@@ -13,6 +13,7 @@ from elsinore.query.print_query import print_item
 from elsinore.query.syntax import Item, Query, Reference
 from elsinore.template.support import greta_refusals
 from tests.property.random_cases import CONSTRUCTS, SCHEMA, RandomCase, random_case
+from tests.property.random_cases.calendars import OF_CALENDARS
 from tests.property.random_cases.dice import Dice
 from tests.property.random_cases.dispersions import with_dispersions
 from tests.property.random_cases.results import draw_each, draw_measures, draw_results
@@ -20,7 +21,7 @@ from tests.property.random_cases.shape import TYPES
 from tests.property.random_cases.streams import Event
 
 #: Constructs of a stream of its own.
-OF_STREAMS = ("calendar time", "extreme times")
+OF_STREAMS = ("calendar time", "extreme times", *OF_CALENDARS)
 #: Constructs that the queries of `every_construct` hold.
 DRAWN = tuple(each for each in CONSTRUCTS if each not in OF_STREAMS)
 #: Maximum number of events of a workload.

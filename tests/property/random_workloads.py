@@ -15,6 +15,7 @@ from elsinore.query.print_query import print_query
 from elsinore.query.segments import Segment
 from elsinore.sharing.candidates import mine_candidates
 from elsinore.template.support import greta_refusals
+from tests.property.calendar_workloads import on_a_calendar
 from tests.property.every_construct import every_construct, returning
 from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_cases.dice import Dice, Item
@@ -31,7 +32,8 @@ def random_workload(name: str) -> RandomCase:
     comparisons, and most queries can share order trees. `mixed:7` holds both, and `repeated:7` each
     query several times under other names, returning other things. `thresholds:7` has queries once
     per value of a list. `every:7` has queries of any constructs, each also with other values, and
-    `returning:7` queries that share, with all kinds of values (`every_construct`).
+    `returning:7` queries that share, with all kinds of values (`every_construct`). `calendar:7` has
+    queries that share, with windows of a calendar (`calendar_workloads`).
     """
     kind, _, number = name.rpartition(":")
     if kind == "thresholds":
@@ -40,6 +42,8 @@ def random_workload(name: str) -> RandomCase:
         return _fixed(name, number)
     if kind == "every":
         return every_construct(name, int(number))
+    if kind == "calendar":
+        return on_a_calendar(_mixed(name, number), name)
     if kind == "returning":
         return returning(_mixed(name, number), name)
     if kind in ("mixed", "repeated"):

@@ -12,6 +12,7 @@ import pytest
 from elsinore.query.load_workload import read_workload
 from elsinore.timeline import Interval
 from tests.draws import draws
+from tests.property.calendar_workloads import some_days
 from tests.property.compare import CONSTRUCT, judge_workload
 from tests.property.random_cases import SCHEMA, RandomCase
 from tests.property.random_workloads import random_workload
@@ -57,6 +58,10 @@ KINDS: dict[str, tuple[int, dict[str, float]]] = {
             "NOT between", "grouping", "ANY", "quantifier", "span", "edge predicate", "MAX",
         )), 0.1),
     }),
+    "calendar": (draws(10, 100), {
+        "auto": 3, "auto at random": 12, "hamlet": 1, "aseq": 0.3, "sweep": 1,
+        "against the reference": 2,
+    }),
     "returning": (draws(8, 100), {
         "auto": 3, "auto at random": 12, "auto at random: sweeps": 1, "hamlet": 2, "aseq": 0.5,
         "sweep": 2, "against the reference": 3, **dict.fromkeys(map(CONSTRUCT.__add__, (
@@ -75,7 +80,8 @@ def test_every_way_gives_the_rows_of_the_reference(kind: str) -> None:
     for n in range(number):
         case = random_workload(f"{kind}:{n}")
         first = min(time for _, time, _ in case.rows)
-        owned = Interval(first + 5, first + 30) if n % 4 == 3 else None
+        part = some_days(case) if kind == "calendar" else Interval(first + 5, first + 30)
+        owned = part if n % 4 == 3 else None
         judge_workload(case, tally, owned)
     print(dict(tally))
     assert {name for name, share in least.items() if tally[name] < share * number} == set(), tally

@@ -26,6 +26,7 @@ from elsinore.hints import Either, Hint
 from elsinore.renamed import warn_renamed
 from elsinore.timeline import UNITS, TimeUnit, parse_duration, parse_instant
 from elsinore.wording import some_of
+from elsinore.zones import zone_named
 
 #: Names become columns and keys: letters, digits and underscores, a letter first.
 NAME = r"^[A-Za-z][A-Za-z0-9_]{0,62}$"
@@ -156,6 +157,17 @@ class _IdField(Strict):
         return self
 
 
+def _zone_name(value: str) -> str:
+    name, hint = zone_named(value)
+    if name is None:
+        raise ValueError(f"no time zone {value[:40]}; {hint}")
+    return name
+
+
+class _CalendarEntry(Strict):
+    zone: Annotated[str, AfterValidator(_zone_name)]
+
+
 class _TypeField(Strict):
     field: FieldName
     names: dict[Name, _TypeText] = Field(default_factory=dict)
@@ -270,6 +282,7 @@ class _SchemaFile(Strict):
     sources: Annotated[list[_SourceEntry], Field(max_length=100)] = Field(default_factory=list)
     retention_days: dict[Name, Annotated[int, Field(ge=1, le=36_500)]] = Field(default_factory=dict)
     buckets: _BucketsEntry | None = None
+    calendar: _CalendarEntry | None = None
     types: Annotated[dict[Name, _Entries], Field(min_length=1)]
 
     @model_validator(mode="before")
@@ -289,6 +302,8 @@ class _SchemaFile(Strict):
 
     @model_validator(mode="after")
     def _ticks_have_no_days(self) -> Self:
+        if self.calendar and not self.time.unit.is_calendar:
+            raise ValueError("calendar needs a calendar time; leave it out for integer times")
         if self.id and self.id.unique_within and not self.time.unit.is_calendar:
             raise ValueError("id: unique_within needs a calendar time; leave it out")
         return self
@@ -366,4 +381,5 @@ class _SchemaFile(Strict):
             self.time.plausible.to_plausible(),
             self.id.version if self.id else None,
             self.id is not None and self.id.order == "modified",
+            self.calendar.zone if self.calendar else None,
         )

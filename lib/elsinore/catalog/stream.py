@@ -120,6 +120,7 @@ class StreamSchema:
             they are always unique. Events of different spans are never duplicates.
         version_field: the raw field that orders the records of an id, the highest first; None if
             only files and positions do.
+        zone: the default zone of days, longer units and functions that read a clock; None for UTC.
         by_modification: whether modification times of files order records instead of their names.
     """
 
@@ -140,6 +141,7 @@ class StreamSchema:
     plausible: Plausible = Plausible()
     version_field: str | None = None
     by_modification: bool = False
+    zone: str | None = None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

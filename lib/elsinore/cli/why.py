@@ -305,7 +305,8 @@ def _no_such(workload: Workload, query: str, group: Collection[str], start: int)
     number = window.number_at(start)
     if window.bounds(number).start != start:
         nearest = (format_instant(window.bounds(n).start)[:19] for n in (number, number + 1))
-        return f"a window starts every {print_length(window.slide)}: {', '.join(nearest)}"
+        every = "at" if window.clock else f"every {print_length(window.slide)}:"
+        return f"a window starts {every} {', '.join(nearest)}"
     return None
 
 

@@ -224,7 +224,7 @@ def _edges(columns: EventColumns, queries: Iterable[BoundQuery]) -> Iterator[Edg
                 edge.condition,
                 _text(query, edge),
                 tuple(replace(key, positions=frozenset(), group_label=None) for key in keys),
-                query.window.within,
+                query.window.longest,
             )
             users.setdefault(pairs, {})[query.name] = None
     for pairs, names in users.items():

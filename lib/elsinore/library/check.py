@@ -13,8 +13,16 @@ from rich.text import Text
 from elsinore.executors.graph.layout import answered_by_order
 from elsinore.executors.plan import GRETA, REFUSALS, Executor, measure_units
 from elsinore.library.arguments import path_of
+from elsinore.library.calendar_notes import (
+    WEEK,
+    calendar_note,
+    longest_whole,
+    weekday,
+    whole_periods,
+)
 from elsinore.library.count_advice import is_never_true, repeats_hint
 from elsinore.library.shown import Drawn
+from elsinore.query.bind_calendar import is_of_calendar
 from elsinore.query.bound import BoundQuery, Key, Workload
 from elsinore.query.comments import Texts, headline_warnings, query_texts
 from elsinore.query.expressions import Slot
@@ -24,6 +32,7 @@ from elsinore.query.print_query import (
     print_length,
     print_output,
     print_pattern,
+    print_windows,
 )
 from elsinore.query.steps import query_of_step
 from elsinore.query.syntax import ANY, Conjunction, EventPattern, event_patterns, required
@@ -31,18 +40,12 @@ from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.measures import measure_queries
 from elsinore.template.support import greta_refusals
-from elsinore.timeline import DAY, format_instant
-from elsinore.windows import Window
+from elsinore.timeline import format_instant
 
 #: Columns that the titles of lines take.
 _MARGIN = 13
 #: Fractions of WITHIN that are suggested as SLIDE: the first that divides it.
 _FRACTIONS = (4, 5, 3, 2)
-#: From Monday on.
-_WEEKDAYS = ("Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays")
-#: The day of 1 January 1970, at which windows of whole weeks start without OFFSET.
-_THURSDAY = 3
-_WEEK = len(_WEEKDAYS) * DAY
 _NEVER_TRUE = "HAVING keeps no row: a window without a match has no row, so COUNT(*) is never 0"
 
 
@@ -202,7 +205,7 @@ def _described(query: BoundQuery, texts: Texts, *, calendar: bool) -> dict[str, 
         "having": print_output(query.source.having) if query.source.having else None,
         "additive": [output.name for output in query.outputs if output.additive],
         "adds_up_over": _adds_up_over(query),
-        **_window(query.window, calendar=calendar),
+        **_window(query, calendar=calendar),
         "window_notes": _window_notes(query, calendar=calendar),
         "semantics": str(query.semantics),
         "notes": _notes(query),
@@ -228,8 +231,16 @@ def _measures_by(query: BoundQuery) -> dict[str, list[str]]:
     return {name: sorted(found[name], key=order.index) for name in sorted(found)}
 
 
-def _window(window: Window, *, calendar: bool) -> dict[str, Any]:
-    """Return the lengths of windows, or of a span and its periods, and the same as text."""
+def _window(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
+    """Return the lengths of windows, or of a span and its periods, and the same as text.
+
+    Windows of a calendar have no single length.
+    """
+    window = query.window
+    if window.clock is not None:
+        [clause] = print_windows(query.source)
+        keyword, rest = clause.split(" ", 1)
+        return {"longest": window.longest, "window": f"{keyword.lower()} {rest}"}
     lengths = {"within": window.within, "slide": window.slide, "pane": window.pane()}
     shown = lengths
     if window.span is not None:
@@ -314,8 +325,7 @@ def _values_per_period(query: BoundQuery) -> list[str]:
 def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
     """Return where windows start, and which matches they miss or repeat."""
     within, slide = query.window.within, query.window.slide
-    every = print_length(slide, calendar=calendar).removeprefix("1 " if calendar else "")
-    notes = [_first_note(query.window, every, calendar=calendar)]
+    notes = [_first_note(query, calendar=calendar)]
     if (span := query.window.span) is not None:
         end = "first" if span.by_first else "last"
         notes.append(f"each match counts once, in the period of its {end} event")
@@ -324,35 +334,34 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
         notes.append("matches across a window border are not counted")
         notes += _whole_matches(query, calendar=calendar)
     elif slide < within:
-        longest = print_length(within - slide, calendar=calendar)
+        longest = longest_whole(query.window, calendar=calendar)
         notes.append(f"windows overlap: they count all matches of up to {longest}, some repeatedly")
     return notes
 
 
-def _first_note(window: Window, every: str, *, calendar: bool) -> str:
-    """Return where windows start, one every `every`."""
+def _first_note(query: BoundQuery, *, calendar: bool) -> str:
+    """Return where windows start."""
+    window = query.window
+    if window.clock is not None:
+        return calendar_note(query, window.clock)
+    every = print_length(window.slide, calendar=calendar).removeprefix("1 " if calendar else "")
     if calendar:
         first = format_instant(window.offset)[:19].removesuffix("T00:00:00")
         note = f"slots of the UTC clock: one starts every {every} from {first} on"
-        return note if window.slide % _WEEK else f"{note}, on {_weekday(window)}"
+        return note if window.slide % WEEK else f"{note}, on {weekday(query, window.offset)}"
     slots = "windows" if window.span is None else "periods"
     plus = f", plus {window.offset}" if window.offset else ""
     return f"{slots} start at the multiples of {every}{plus}"
-
-
-def _weekday(window: Window) -> str:
-    """Return the day on which windows of whole weeks start, and how they start on Mondays."""
-    days = (window.offset // DAY + _THURSDAY) % len(_WEEKDAYS)
-    if days == 0:
-        return _WEEKDAYS[0]
-    monday = print_length((len(_WEEKDAYS) - _THURSDAY) * DAY)
-    return f"{_WEEKDAYS[days]} (OFFSET {monday}: on {_WEEKDAYS[0]})"
 
 
 def _whole_matches(query: BoundQuery, *, calendar: bool) -> Iterator[str]:
     """Yield how a query with windows could count matches across their borders."""
     within = query.window.within
     full = print_length(within, calendar=calendar)
+    if is_of_calendar(query.source):
+        if not isinstance(query.pattern, Conjunction):
+            yield whole_periods(query)
+        return
     if not isinstance(query.pattern, Conjunction):
         yield f"SPAN {full} PER {full} would count all matches of up to {full}, each once"
     elif smaller := next((within // n for n in _FRACTIONS if within % n == 0), None):

@@ -16,8 +16,9 @@ from elsinore.console import SafeConsole
 from elsinore.executors.plan import RuntimePlan
 from elsinore.library.arguments import path_of
 from elsinore.library.shown import Drawn
+from elsinore.query.bind_calendar import is_of_calendar
 from elsinore.query.bound import BoundQuery, Workload
-from elsinore.query.print_query import print_length
+from elsinore.query.print_query import print_length, print_windows
 from elsinore.sharing.candidates import shared_kleene
 from elsinore.sharing.explain import (
     Cut,
@@ -142,6 +143,8 @@ def _keys(query: BoundQuery) -> str:
 
 
 def _window(query: BoundQuery, *, calendar: bool) -> str:
+    if is_of_calendar(query.source):
+        return " ".join(print_windows(query.source))
     lengths = query.window.within, query.window.slide
     within, slide = (print_length(length, calendar=calendar) for length in lengths)
     offset = query.window.offset

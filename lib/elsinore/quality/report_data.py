@@ -399,7 +399,7 @@ class ReportData:
     def longest_window(self) -> int:
         """The longest window of the workload in microseconds; 0 if the workload is unknown."""
         queries = self.workload.queries if self.workload else ()
-        return max((query.window.within for query in queries), default=0)
+        return max((query.window.longest for query in queries), default=0)
 
     @cached_property
     def queries(self) -> tuple[Any, ...]:

@@ -210,7 +210,8 @@ def _windows_without_result(
     for query in workload.queries:
         starts = results["window_start"][results["query"] == query.name]
         there = set(query.window.numbers_at(starts.to_numpy()).tolist())
-        empty = [number for number in query.window.ending_in(run) if number not in there]
+        owned = filter(query.window.exists, query.window.ending_in(run))
+        empty = [number for number in owned if number not in there]
         order = np.argsort(_seeded(seed, [f"{query.name} {number}" for number in empty]))
         for at in order[:count].tolist():
             yield Place(query.name, EVERY_GROUP, empty[at])
@@ -357,7 +358,8 @@ def _of_events(
         kind = workload.schema.types[event[TYPE_COLUMN]].name
         for query in grouped:
             owned = query.window.ending_in(run)
-            around = [n for n in query.window.indices(event[TIME_COLUMN]) if n in owned]
+            near = filter(query.window.exists, query.window.indices(event[TIME_COLUMN]))
+            around = [number for number in near if number in owned]
             if around and _tells_group(query, kind):
                 group = group_json(query, (event[key.attribute] for key in query.group_keys))
                 yield Place(query.name, group, around[event["rank"] % len(around)])

@@ -31,7 +31,9 @@ class EventScope(Scope):
     """
 
     def __init__(self, scope: Scope) -> None:
-        super().__init__(scope.schema, scope.pattern, scope.faults, scope.well_shaped)
+        super().__init__(
+            scope.schema, scope.pattern, scope.faults, scope.well_shaped, zone=scope.zone
+        )
         self.sizes = scope.sizes.inside()
         self.read: list[tuple[Position, ...]] = []
 

@@ -59,12 +59,16 @@ _SHORT_UNITS = {
 }
 
 
-def unit_length(scope: Scope, word: str, at: Location) -> int:
-    """Microseconds of a unit, singular or plural; BindFault, noted in the scope: there is none."""
+def unit_length(scope: Scope, word: str, at: Location, further: Collection[str] = ()) -> int:
+    """Microseconds of a unit, singular or plural; BindFault, noted in the scope: there is none.
+
+    `further` are units without a fixed length that hints can name.
+    """
     length = UNITS.get(word) or UNITS.get(word.removesuffix("s"))
     if length is None:
         meant = f"did you mean {_SHORT_UNITS[word]}?" if word in _SHORT_UNITS else None
-        hint = meant or suggest(word, UNITS) or f"use one of {', '.join(UNITS)}"
+        known = (*UNITS, *further)
+        hint = meant or suggest(word, known) or f"use one of {', '.join(known)}"
         scope.refuse(f"{word} is not a unit of time", at, hint)
     return length
 

@@ -14,13 +14,14 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
 from elsinore.query.automaton import reaches_end
+from elsinore.query.bind_calendar import bind_calendar, in_its_zone, is_of_calendar
 from elsinore.query.bind_events import bind_group
-from elsinore.query.bind_expression import bind_all, bind_condition, unit_length
+from elsinore.query.bind_expression import bind_all, bind_condition
 from elsinore.query.bind_returns import Outputs, bind_outputs
 from elsinore.query.bind_steps import Steps, bind_steps
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, moved, sides_of
-from elsinore.query.operand_types import whole_ticks
+from elsinore.query.functions import ZONED_FUNCTIONS
 from elsinore.query.print_query import print_length, print_output, print_query, print_span
 from elsinore.query.resolve import (
     BindFault,
@@ -31,8 +32,9 @@ from elsinore.query.resolve import (
     normal_form,
     with_types,
 )
-from elsinore.timeline import DAY, NUMBER_LENGTHS, UNITS, TimeUnit
-from elsinore.windows import LONGEST, LONGEST_CALENDAR, MOST_OVERLAPPING, Span, Window
+from elsinore.query.window_lengths import bind_ticks
+from elsinore.timeline import UNITS
+from elsinore.windows import MOST_OVERLAPPING, Span, Window
 from elsinore.wording import some_of
 
 
@@ -48,8 +50,13 @@ def in_text_order(faults: Iterable[Diagnostic], text: str = "") -> list[Diagnost
     return [replace(f, source=lines[place(f)[0] - 1]) if text and place(f)[0] else f for f in found]
 
 
-def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Workload:
-    """The workload bound to a stream; QueryError has every fault of every query, with its place."""
+def bind_workload(
+    queries: tuple[syntax.Query, ...], schema: StreamSchema, zone: str | None = None
+) -> Workload:
+    """The workload bound to a stream; QueryError has every fault of every query, with its place.
+
+    `zone` is the default zone of the workload, which replaces that of the schema.
+    """
     faults: list[Diagnostic] = []
     bound = []
     # The queries of a list of values are one query as written.
@@ -65,7 +72,7 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
                 hint += "; uppercase and lowercase letters are equal in names"
             faults.append(Diagnostic(f"more than one query is called {name}", query.at, hint))
         try:
-            bound.append(bind_query(query, schema))
+            bound.append(bind_query(query, schema, zone))
         except QueryError as error:
             # Values of a list mostly have the same errors, in other words.
             known = {fault.location for fault in faults} if query.listed else set()
@@ -75,10 +82,15 @@ def bind_workload(queries: tuple[syntax.Query, ...], schema: StreamSchema) -> Wo
     return Workload(schema, tuple(bound))
 
 
-def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
-    """One query bound to a stream; QueryError has every fault."""
+def bind_query(query: syntax.Query, schema: StreamSchema, zone: str | None = None) -> BoundQuery:
+    """One query bound to a stream; QueryError has every fault.
+
+    `zone` is the default zone of its workload, which replaces that of the schema.
+    """
+    zone = zone or schema.zone
     written = with_types(query.pattern, schema)
-    scope = Scope(schema, normal_form(written, query.semantics))
+    scope = Scope(schema, normal_form(written, query.semantics), zone=zone)
+    query = in_its_zone(query, zone)
     check_quantifiers(scope, written)
     check_pattern(scope)
     equivalences, predicates = _bind_where(scope, query.where)
@@ -111,10 +123,10 @@ def bind_query(query: syntax.Query, schema: StreamSchema) -> BoundQuery:
         semantics=query.semantics,
         steps=steps.patterns,
     )
-    return replace(bound, fingerprint=_fingerprint(bound, schema))
+    return replace(bound, fingerprint=_fingerprint(bound, schema, zone))
 
 
-def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
+def _fingerprint(query: BoundQuery, schema: StreamSchema, zone: str | None) -> str:
     """Return a hash of the query and of the parts of the schema that affect its results.
 
     Attributes that it does not read, and allowed values, are left out. Under `contiguous` the types
@@ -122,7 +134,12 @@ def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
     separate only trends of their own partition.
     """
     parts = [query.text, str(schema.time_unit)]
-    if _has_zone(query.source):
+    default = zone if zone and _reads_clock(query.source) else None
+    if default is not None:
+        parts.append(f"zone {default}")
+    clock = query.window.clock
+    is_zoned = clock is not None and clock.zone != "UTC"
+    if default is not None or is_zoned or _has_zone(query.source):
         parts.append(f"tz {zones.version()}")
     for kind in sorted(query.event_types):
         names = sorted(name for of, name in query.reads if of == kind)
@@ -135,9 +152,21 @@ def _fingerprint(query: BoundQuery, schema: StreamSchema) -> str:
 
 
 def _has_zone(query: syntax.Query) -> bool:
+    return any(isinstance(node, syntax.Zoned) for node in _nodes(query))
+
+
+def _reads_clock(query: syntax.Query) -> bool:
+    """Return whether a query has a function that reads the clock of the default zone."""
+    calls = (node for node in _nodes(query) if isinstance(node, syntax.Call))
+    return any(call.function in ZONED_FUNCTIONS for call in calls)
+
+
+def _nodes(query: syntax.Query) -> Iterator[syntax.Expression]:
+    """Yield all expressions of a query, and their parts."""
     items = [item.expression for item in (*query.returns, *query.group_by)]
-    written = [*items, *(each for each in (query.where, query.having) if each is not None)]
-    return any(isinstance(n, syntax.Zoned) for each in written for n in syntax.nodes_of(each))
+    for each in (*items, query.where, query.having):
+        if each is not None:
+            yield from syntax.nodes_of(each)
 
 
 # ---- WHERE: conjuncts sorted into equivalence keys, local and edge predicates
@@ -307,8 +336,10 @@ def _bind_window(scope: Scope, query: syntax.Query) -> Window:
         return _bind_span(scope, query, query.span)
     if query.within is None:
         scope.refuse("the WITHIN clause is missing", query.at, "as in WITHIN 10 minutes")
+    if is_of_calendar(query):
+        return bind_calendar(scope, query)
     clauses = [("WITHIN", query.within), *([("SLIDE", query.slide)] if query.slide else [])]
-    within, *slides = bind_all(clauses, lambda clause: _ticks(scope, *clause))
+    within, *slides = bind_all(clauses, lambda clause: bind_ticks(scope, *clause))
     if query.slide and slides[0] > within:
         message = "SLIDE is longer than WITHIN: events in the gaps are lost"
         scope.refuse(message, query.slide.at, "write the length of WITHIN or less")
@@ -328,7 +359,7 @@ def _with_offset(scope: Scope, query: syntax.Query, window: Window) -> Window:
     """Return a window with the OFFSET of its query."""
     if query.offset is None:
         return window
-    offset = _ticks(scope, "OFFSET", query.offset, least=0)
+    offset = bind_ticks(scope, "OFFSET", query.offset, least=0)
     if offset >= window.slide:
         calendar = scope.schema.time_unit.is_calendar
         rest = print_length(offset % window.slide, calendar=calendar).replace(",", "")
@@ -347,10 +378,13 @@ def _bind_span(scope: Scope, query: syntax.Query, span: syntax.Span) -> Window:
         scope.refuse("SPAN cannot limit pairs of trends (AND)", span.at, "use WITHIN instead")
     if span.period is None:
         scope.refuse("SPAN needs PER", span.at, f"as in {_with_period(scope, span)}")
-    clauses = [("SPAN", span.length), ("PER", span.period)]
-    length, period = bind_all(clauses, lambda clause: _ticks(scope, *clause))
     # The parts of a sequence that steps count are followed by no NOT.
     looks_ahead = scope.well_shaped and not query.steps and reaches_end(scope.pattern)
+    if is_of_calendar(query):
+        length = bind_ticks(scope, "SPAN", span.length)
+        return bind_calendar(scope, query, Span(length, span.by_first, looks_ahead))
+    clauses = [("SPAN", span.length), ("PER", span.period)]
+    length, period = bind_all(clauses, lambda clause: bind_ticks(scope, *clause))
     window = Window(period, period, Span(length, span.by_first, looks_ahead))
     return _with_offset(scope, query, window)
 
@@ -368,30 +402,3 @@ def _shortest_slide(within: int, *, calendar: bool) -> int:
         return least
     unit = max(length for length in UNITS.values() if length <= least)
     return -(-least // unit) * unit
-
-
-def _ticks(
-    scope: Scope, clause: str, duration: syntax.Duration | syntax.Parameter, *, least: int = 1
-) -> int:
-    if isinstance(duration, syntax.Parameter):
-        hint = f"declare it, as in PARAM {duration.name} duration DEFAULT 1 hour;"
-        scope.refuse(f"no parameter {duration.name}", duration.at, hint)
-    unit = scope.schema.time_unit
-    if duration.unit is None:
-        if unit not in NUMBER_LENGTHS:
-            scope.refuse(f"{clause} needs a unit", duration.at, "as in 10 minutes")
-        length = NUMBER_LENGTHS[unit]
-    elif unit is TimeUnit.INTEGER:
-        scope.refuse("this stream's time has no unit", duration.at, "write a number without a unit")
-    else:
-        length = unit_length(scope, duration.unit, duration.at)
-    ticks = whole_ticks(duration.amount, length)
-    if ticks is None or ticks < least:
-        hint = f"as in {clause} 10 minutes" if unit.is_calendar else f"as in {clause} 10"
-        sign = "positive" if least else "at least 0"
-        scope.refuse(f"{clause} must be {sign}, in whole microseconds", duration.at, hint)
-    longest = LONGEST_CALENDAR if unit.is_calendar else LONGEST
-    if ticks > longest:
-        most = f"{longest // DAY} days" if unit.is_calendar else f"{longest}"
-        scope.refuse(f"{clause} is too long", duration.at, f"write at most {most}")
-    return ticks

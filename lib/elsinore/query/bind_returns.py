@@ -109,7 +109,9 @@ class RowScope(Scope):
     """
 
     def __init__(self, scope: Scope, query: syntax.Query, keys: Sequence[Key]) -> None:
-        super().__init__(scope.schema, scope.pattern, scope.faults, scope.well_shaped)
+        super().__init__(
+            scope.schema, scope.pattern, scope.faults, scope.well_shaped, zone=scope.zone
+        )
         self.example, self.exact, self.sizes = "COUNT(*) > 1", True, scope.sizes
         self.clause = "RETURN"
         self.aggregates: dict[str, BoundAggregate] = {}

@@ -9,14 +9,17 @@ _SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
 _SEQ = "write SEQ(A, B)"
 _WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
 _ALIAS = "write the alias before the sign, as in View V+, or add the missing ','"
+_ZONE = "write the name of a zone in quotes, as in IN 'Europe/Berlin'"
 _WHERE = "write conditions in WHERE"
 
 #: By what it looks like; a group is what does not exist here.
 _ELSEWHERE = {
+    r"\bin\s+slide\b": "write IN after SLIDE, as in SLIDE 1 day IN 'Europe/Berlin'",
+    r"(?<![\w.])\d[\d.]*\s*[a-z]+\s+in\s+[a-z]": _ZONE,
+    r"\bset\s+zone\s+[a-z]": "write the name of a zone in quotes",
     r"\b(session)\s+[\d.$]": _SPAN,
     r"\b(slide)\s+[\d.$]": "write SLIDE after WITHIN; with SPAN, remove it",
     r"\b(offset)\s+[\d.$]": "write OFFSET after SLIDE or PER, as in PER 1 day OFFSET 6 hours",
-    r"\b(?:per|within|slide)\s+[\d.]+\s*[a-z]+\s+(in)\b": "remove it: days are days in UTC",
     r"\(\s*(select)\b": "use a constant in place of the subquery",
     r"\b(select|create|insert)\b": _SHAPE,
     r"\b(distinct)\b": "use GROUP-BY for a row per value",

@@ -190,10 +190,10 @@ def _require_instant(scope: Scope, call: Call, operand: BoundExpression) -> None
 
 
 def _zone(scope: Scope, call: Call, number: int) -> tuple[Constant, ...]:
-    """Return the zone of an operand as a constant; nothing for UTC."""
+    """Return the zone of an operand as a constant, or else the default zone; nothing for UTC."""
     written = call.arguments[number]
     if not isinstance(written, Zoned):
-        return ()
+        return (Constant(scope.zone, _STRING),) if scope.zone else ()
     name, hint = zone_named(written.zone)
     if name is None:
         scope.refuse(f"no time zone {written.zone[:40]}", written.at, hint)
@@ -222,6 +222,9 @@ _CHOICES = {
     name: Function(2, None, _bind_choice, f"{name}(V.price, V.fee)", of_pairs=True)
     for name in ("coalesce", "greatest", "least")
 }
+
+#: Functions that read a clock.
+ZONED_FUNCTIONS = frozenset({"date_trunc", "extract"})
 
 #: The scalar functions by name.
 FUNCTIONS: dict[str, Function] = {

@@ -9,12 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from elsinore.catalog.stream import StreamSchema
-from elsinore.errors import QueryError
+from elsinore.errors import Diagnostic, QueryError
 from elsinore.query.bind_query import bind_workload, in_text_order
 from elsinore.query.bound import Workload
 from elsinore.query.given_values import Given
 from elsinore.query.parameters import replace_parameters
 from elsinore.query.parse import MAX_TEXT, parse_statements
+from elsinore.query.syntax import Zone
+from elsinore.zones import zone_named
 
 #: No character takes more than four bytes in UTF-8.
 _MAX_BYTES = 4 * MAX_TEXT
@@ -72,11 +74,12 @@ def read_workload(
         QueryError: with every error in the order of the text, of parsing and of binding. Its field
             `unset` is true if parameters only lack values.
     """
-    queries, faults, declarations = parse_statements(text, file)
+    queries, faults, declarations, set_zones = parse_statements(text, file)
     replaced = replace_parameters(queries, declarations, given)
     faults += replaced.faults
+    zone = _default_zone(set_zones, faults)
     try:
-        workload = bind_workload(replaced.queries, schema)
+        workload = bind_workload(replaced.queries, schema, zone)
     except QueryError as error:
         faults += error.diagnostics
     if faults:
@@ -84,6 +87,16 @@ def read_workload(
         found.fields["unset"] = len(faults) == len(replaced.unset)
         raise found
     return replace(workload, parameters=replaced.parameters)
+
+
+def _default_zone(found: tuple[Zone, ...], faults: list[Diagnostic]) -> str | None:
+    """Return the name of the zone of SET ZONE in its own spelling, if it is one."""
+    if not found:
+        return None
+    name, hint = zone_named(found[0].name)
+    if name is None:
+        faults.append(Diagnostic(f"no time zone {found[0].name[:40]}", found[0].at, hint))
+    return name
 
 
 #: Four queries take 8 ms, and each step asks for them.

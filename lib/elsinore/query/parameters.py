@@ -21,7 +21,7 @@ from elsinore.query import syntax
 from elsinore.query.bound import Parameter
 from elsinore.query.given_values import Given, Value
 from elsinore.query.parse import MAX_QUERIES, MAX_STRING
-from elsinore.timeline import UNITS, parse_instant
+from elsinore.timeline import CALENDAR_UNITS, UNITS, parse_instant
 from elsinore.wording import listed, shown, suggest, visible
 
 #: Types of parameters, each with a value as in the language, and as given by callers.
@@ -246,7 +246,8 @@ def _typed(value: syntax.Literal, kind: str) -> syntax.Literal | None:
             return value if _is_instant(text) else None
         case "duration", (int() | float()) as number if _is_finite(number):
             unit = value.unit
-            is_unit = unit is None or unit in UNITS or unit.removesuffix("s") in UNITS
+            known = (None, *UNITS, *CALENDAR_UNITS)
+            is_unit = unit in known or (unit or "").removesuffix("s") in known
             return value if is_unit else None
     return None
 

@@ -17,7 +17,7 @@ from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, Unexp
 from elsinore.errors import Diagnostic, Location, QueryError
 from elsinore.query import syntax
 from elsinore.query.elsewhere import from_elsewhere
-from elsinore.query.syntax import Declaration, Query
+from elsinore.query.syntax import Declaration, Query, Zone
 from elsinore.wording import closest, listed, suggest
 
 # ---- limits: what no person writes is refused before it costs anything
@@ -227,7 +227,7 @@ def _missing(before: str, found: str, names: list[str]) -> str | None:
         return "write it without quotes"
     if names in (["a number"], ["'$'", "a number"]):
         return "as in 10 minutes"
-    if names == ["PARAM", "QUERY"]:
+    if names == ["PARAM", "QUERY", "SET"]:
         return "begin the query with QUERY name RETURN ..."
     if names == ["RETURN"]:
         return "write RETURN after the name, then PATTERN"
@@ -323,11 +323,13 @@ class Statements(NamedTuple):
         queries: the queries of valid statements, in order.
         faults: the errors of the other statements.
         declarations: the parameters.
+        zones: the default zones; only the first one counts.
     """
 
     queries: tuple[Query, ...]
     faults: list[Diagnostic]
     declarations: tuple[Declaration, ...] = ()
+    zones: tuple[Zone, ...] = ()
 
 
 def parse_workload(text: str, file: str = "<text>") -> tuple[Query, ...]:
@@ -357,7 +359,7 @@ def parse_statements(text: str, file: str = "<text>") -> Statements:
         start, last = statements[-1]
         place = locate(start + len(last) - len(last.lstrip()))
         return Statements((), [Diagnostic(f"more than {MAX_QUERIES} queries", place, _SPLIT)])
-    parsed: list[Query | Declaration] = []
+    parsed: list[_Statement] = []
     faults: list[Diagnostic] = []
     for start, statement in statements:
         found, wrong = _parsed(statement, start, locate)
@@ -367,7 +369,11 @@ def parse_statements(text: str, file: str = "<text>") -> Statements:
     if not queries and not faults:
         hint = "as in QUERY name RETURN COUNT(*) ..."
         faults.append(Diagnostic("the workload has no query", locate(0), hint))
-    return Statements(queries, faults, tuple(one for one in parsed if isinstance(one, Declaration)))
+    zones = tuple(one for one in parsed if isinstance(one, Zone))
+    if len(zones) > 1:
+        faults.append(Diagnostic("a second SET ZONE", zones[1].at, "remove one of them"))
+    declarations = tuple(one for one in parsed if isinstance(one, Declaration))
+    return Statements(queries, faults, declarations, zones)
 
 
 def _locator(text: str, file: str) -> Locate:
@@ -396,12 +402,13 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
         yield start, text[start:]
 
 
+_Statement = Query | Declaration | Zone
 #: Statements that are valid, and the errors of the others.
-_Parsed = tuple[list[Query | Declaration], list[Diagnostic]]
+_Parsed = tuple[list[_Statement], list[Diagnostic]]
 
 
 def _parsed(text: str, start: int, locate: Locate) -> _Parsed:
-    """Return the query or parameter of a statement, or its errors; both if a `;` is missing."""
+    """Return what a statement is, or its errors; both if a `;` is missing."""
     if too_large := _find_too_large(text):
         offset, message = too_large
         return [], [Diagnostic(message, locate(start + offset), "split or shorten it")]
@@ -420,11 +427,11 @@ def _parsed(text: str, start: int, locate: Locate) -> _Parsed:
 
 def _several(text: str, begins: list[int], start: int, locate: Locate) -> _Parsed:
     """A statement taken apart where further queries begin."""
-    queries: list[Query | Declaration] = []
+    queries: list[_Statement] = []
     faults: list[Diagnostic] = []
     for first, stop in pairwise([0, *begins, len(text)]):
         place = start + first
-        if re.search(r"\b(query|param)\b", text[:first], re.IGNORECASE):
+        if re.search(r"\b(query|param|set\s+zone)\b", text[:first], re.IGNORECASE):
             message = "found QUERY; expected ';' before it"
             faults.append(Diagnostic(message, locate(place), "end the query before it with ';'"))
         found, wrong = _parsed(text[first:stop], place, locate)
@@ -492,8 +499,8 @@ class SyntaxBuilder:
         self._start = start
         self._locate = locate
 
-    def build(self, tree: Tree[Token]) -> syntax.Query | syntax.Declaration:
-        """Return the query or the parameter of a statement.
+    def build(self, tree: Tree[Token]) -> syntax.Query | syntax.Declaration | syntax.Zone:
+        """Return the query, the parameter or the default zone of a statement.
 
         Raises:
             QueryError: it is nested too deeply, has a clause twice, or too large a number.
@@ -501,7 +508,13 @@ class SyntaxBuilder:
         too_deep = find_too_deep(tree)
         if too_deep is not None:
             self._refuse(f"nested deeper than {MAX_NESTING} levels", too_deep, "nest less deeply")
+        if tree.data == "default_zone":
+            return self._zone(tree)
         return self._declaration(tree) if tree.data == "declaration" else self._query(tree)
+
+    def _zone(self, node: Tree[Token]) -> syntax.Zone:
+        [text] = (child for child in node.children if isinstance(child, Tree))
+        return syntax.Zone(str(self._literal("text", text).value), self._at(text))
 
     def _declaration(self, tree: Tree[Token]) -> syntax.Declaration:
         name, kind, *default = (child for child in tree.children if isinstance(child, Tree))
@@ -531,7 +544,8 @@ class SyntaxBuilder:
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
         span = clauses.get("span_clause")
         lengths = self._lengths(within) if within else []
-        offset = self._offset(within or span)
+        further = within or span
+        zone = self._part(further, "zone")
         items = [child for child in returned.children if isinstance(child, Tree)]
         return syntax.Query(
             name=str(name.children[0]),
@@ -548,7 +562,8 @@ class SyntaxBuilder:
             at=self._at(name),
             steps=not items,
             span=self._span(span) if span else None,
-            offset=offset,
+            offset=self._offset(further),
+            zone=self._zone(zone) if zone else None,
         )
 
     # ---- clauses
@@ -559,15 +574,19 @@ class SyntaxBuilder:
         return syntax.Span(length, period[0] if period else None, by_first, self._at(node))
 
     def _lengths(self, node: Tree[Token]) -> list[syntax.Duration | syntax.Parameter]:
-        """Return the lengths of a clause, without its OFFSET."""
+        """Return the lengths of a clause, without its zone and its OFFSET."""
         inside = (child for child in node.children if isinstance(child, Tree))
-        return [self._length(child) for child in inside if child.data != "offset"]
+        return [self._length(child) for child in inside if child.data not in ("offset", "zone")]
 
     def _offset(self, node: Tree[Token] | None) -> syntax.Duration | syntax.Parameter | None:
         """Return the OFFSET of a clause WITHIN or SPAN, if it has one."""
-        inside = node.children if node else []
-        found = [child for child in inside if isinstance(child, Tree) and child.data == "offset"]
-        return self._length(found[0].children[-1]) if found else None
+        found = self._part(node, "offset")
+        return self._length(found.children[-1]) if found else None
+
+    def _part(self, node: Tree[Token] | None, name: str) -> Tree[Token] | None:
+        """Return the part of a clause with a name, if it has one."""
+        inside = (child for child in (node.children if node else []) if isinstance(child, Tree))
+        return next((child for child in inside if child.data == name), None)
 
     def _length(self, node: Tree[Token]) -> syntax.Duration | syntax.Parameter:
         if node.data == "parameter":

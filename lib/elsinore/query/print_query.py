@@ -43,28 +43,38 @@ def print_query(query: syntax.Query) -> str:
         lines.append("GROUP-BY " + ", ".join(map(print_item, query.group_by)))
     if query.having is not None:
         lines.append("HAVING " + print_output(query.having))
-    if query.within is not None:
-        lengths = [query.within] if query.slide is None else [query.within, query.slide]
-        texts = list(map(_print_length, lengths))
-        lines.append("WITHIN " + " SLIDE ".join(texts) + _print_offset(query))
-    if query.span is not None:
-        lines.append(print_span(query.span, _print_offset(query)))
+    lines += print_windows(query)
     if query.semantics is not syntax.Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics}")
     return "\n".join(lines) + ";\n"
 
 
+def print_windows(query: syntax.Query) -> list[str]:
+    """Return the clauses WITHIN and SPAN of a query as text; a valid query has one of them."""
+    clauses = []
+    if query.within is not None:
+        lengths = [query.within] if query.slide is None else [query.within, query.slide]
+        texts = list(map(print_duration, lengths))
+        clauses.append("WITHIN " + " SLIDE ".join(texts) + _print_offset(query))
+    if query.span is not None:
+        clauses.append(print_span(query.span, _print_offset(query)))
+    return clauses
+
+
 def _print_offset(query: syntax.Query) -> str:
-    return "" if query.offset is None else f" OFFSET {_print_length(query.offset)}"
+    """Return the zone and the OFFSET of a query as text."""
+    zone = "" if query.zone is None else f" IN {_print_literal(query.zone.name, None)}"
+    return zone if query.offset is None else f"{zone} OFFSET {print_duration(query.offset)}"
 
 
 def print_span(span: syntax.Span, offset: str = "") -> str:
-    """Return a SPAN clause as text, with the text of its OFFSET; BY LAST is the default."""
-    period = "" if span.period is None else f" PER {_print_length(span.period)}{offset}"
-    return f"SPAN {_print_length(span.length)}{period}{' BY FIRST' if span.by_first else ''}"
+    """Return a SPAN clause as text, given the text of its zone and OFFSET."""
+    period = "" if span.period is None else f" PER {print_duration(span.period)}{offset}"
+    return f"SPAN {print_duration(span.length)}{period}{' BY FIRST' if span.by_first else ''}"
 
 
-def _print_length(length: syntax.Duration | syntax.Parameter) -> str:
+def print_duration(length: syntax.Duration | syntax.Parameter) -> str:
+    """Return a length as it is written in a query."""
     if isinstance(length, syntax.Parameter):
         return f"${length.name}"
     return _print_literal(length.amount, length.unit)

@@ -42,6 +42,8 @@ class Scope:
     exact: bool = False
     #: The sizes of all expressions of the query.
     sizes: ExpressionSizes = field(default_factory=ExpressionSizes)
+    #: The default zone of functions that read a clock; None for UTC.
+    zone: str | None = None
 
     def other_meaning(self, expression: syntax.Expression) -> BoundExpression | None:
         """Return the bound form of an expression that has another meaning than in WHERE.

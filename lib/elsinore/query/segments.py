@@ -85,8 +85,8 @@ def signature(query: BoundQuery, segment: Segment) -> str:
 
     RETURN does not matter, because one propagation carries every aggregate. WITHIN and SLIDE do not
     matter, because there is a count per START event of the sub-pattern. Each window reads the
-    counts of its own START events, and counts expire with the longest window. OFFSET must agree,
-    because it sets the positions of all times (`windows`).
+    counts of its own START events, and counts expire with the longest window. OFFSET and clock must
+    agree, because they set the positions of all times (`windows`).
     """
     inside = range(segment.start, segment.stop)
     local = [
@@ -104,10 +104,10 @@ def signature(query: BoundQuery, segment: Segment) -> str:
          key.equivalence]
         for key in keys_of(query, segment)
     ]  # fmt: skip
-    offset = {"offset": query.window.offset} if query.window.offset else {}
+    axis = {"axis": str(query.window.axis)} if query.window.axis else {}
     return canonical_json(
         {
-            **offset,
+            **axis,
             "types": segment.types,
             "local": _unordered(local),
             "edges": _unordered(edges),

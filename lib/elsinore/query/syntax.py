@@ -409,6 +409,14 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
+class Zone:
+    """A time zone as written after IN, or in `SET ZONE '...';`."""
+
+    name: str
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """One `PARAM name type DEFAULT value;` of a workload."""
 
@@ -458,6 +466,7 @@ class Query:
         span: the clause SPAN, which replaces WITHIN.
         written: the name as written, if values of lists follow it in `name`.
         offset: how long after the multiples of SLIDE, or of PER, windows or periods begin.
+        zone: the zone of windows or periods of a calendar.
     """
 
     name: str
@@ -475,6 +484,7 @@ class Query:
     span: Span | None = None
     written: str | None = None
     offset: Duration | Parameter | None = None
+    zone: Zone | None = None
 
     @property
     def written_name(self) -> str:

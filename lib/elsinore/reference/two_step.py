@@ -14,6 +14,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.steps import step_queries
 from elsinore.query.syntax import Conjunction
 from elsinore.reference.budget import BUDGET, Meter
+from elsinore.reference.calendar_windows import Windows, windows_of
 from elsinore.reference.event import Event, read_events
 from elsinore.reference.keys import Keys
 from elsinore.reference.match import Matcher
@@ -90,8 +91,9 @@ def answer_windows(
     keys = Keys(query, events.schema)
     rows: list[ResultRow] = []
     with _uncollected():
-        for number in _numbers(query, ordered, windows):
-            bounds, extent = query.window.bounds(number), query.window.extent(number)
+        its = windows_of(query)
+        for number in _numbers(its, ordered, windows):
+            bounds, extent = its.bounds(number), its.extent(number)
             meter.window, meter.start = number, _told(bounds.start, events.schema)
             meter.spend()
             first = bisect_left(ordered, extent.start, key=lambda event: event.time)
@@ -135,20 +137,27 @@ def _reach(query: BoundQuery, events: EventTable, windows: Collection[int]) -> E
     """Return the events from the start of the first window to the end of the last."""
     if not windows:
         return events.between(0, 0)
-    first, last = query.window.extent(min(windows)), query.window.extent(max(windows))
-    return events.between(first.start, last.end)
+    its = windows_of(query)
+    extents = [its.extent(number) for number in windows if its.exists(number)]
+    if not extents:
+        return events.between(0, 0)
+    return events.between(min(e.start for e in extents), max(e.end for e in extents))
 
 
-def _numbers(
-    query: BoundQuery, events: list[Event], windows: Collection[int] | None
+def _numbers(its: Windows, events: list[Event], windows: Collection[int] | None) -> Iterator[int]:
+    """Yield the windows that exist in ascending order, one at a time to save memory."""
+    yield from filter(its.exists, _all_numbers(its, events, windows))
+
+
+def _all_numbers(
+    its: Windows, events: list[Event], windows: Collection[int] | None
 ) -> Iterator[int]:
-    """Yield the windows in ascending order, one at a time to save memory."""
     if windows is not None:
         yield from sorted(set(windows))
         return
     done: int | None = None  # the first window without an earlier event
     for event in events:  # in the order of time
-        indices = query.window.indices(event.time)
+        indices = its.indices(event.time)
         yield from indices if done is None else range(max(indices.start, done), indices.stop)
         done = indices.stop
 

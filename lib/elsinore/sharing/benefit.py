@@ -155,7 +155,7 @@ def _weigh(candidate: Candidate, workload: Workload, statistics: Statistics) -> 
 
     gains, once = {}, {}
     for name, found in splits.items():
-        within = workload.by_name[name].window.within
+        within = workload.by_name[name].window.longest
         rates = rates_of(within)
         times = workload.longest_window / within * partitions
         gains[name] = (non_shared(found, rates) - shared(found, rates)) * times

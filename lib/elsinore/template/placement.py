@@ -158,7 +158,7 @@ def partition_signature(query: BoundQuery, template: Template) -> object:
     The times of their events also have the same positions (`windows`).
     """
     return (
-        query.window.offset,
+        query.window.axis,
         tuple(key.attribute for key in query.group_keys),
         frozenset((key.attribute, key.equivalence) for key in query.keys),
         key_attributes(query, template.keys),

@@ -25,6 +25,7 @@ from elsinore.query.syntax import (
     Sequence,
 )
 from elsinore.template.support import greta_refusals, participation_refusals
+from tests.property.random_cases.calendars import beside_calendar, with_calendar
 from tests.property.random_cases.clauses import draw_returns, draw_semantics, draw_window
 from tests.property.random_cases.conditions import draw_where
 from tests.property.random_cases.constructs import constructs_of
@@ -105,7 +106,7 @@ def random_case(name: str | int) -> RandomCase:
     aimed at nothing.
     """
     aim, _, _ = str(name).rpartition(":")
-    dice = Dice(str(name), beside_span(aim) or None)
+    dice = Dice(str(name), beside_calendar(beside_span(aim)) or None)
     for left in reversed(range(10 * _TRIES)):
         case = _draw(dice, str(name), aim)
         if case is not None and (not aim or aim in case.constructs or left < 9 * _TRIES):
@@ -230,6 +231,9 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
     )
     query = with_span(Dice(f"span of {name}, {print_pattern(query.pattern)}", aim), query)
     query = with_offset(Dice(f"offset of {name}", aim), query)
+    query, moved = with_calendar(Dice(f"calendar of {name}", aim), query)
+    if moved is not None:
+        schema = CALENDAR
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)
     if not isinstance(shape.pattern, Conjunction):
         steps = Dice(f"steps of {name}, {print_pattern(query.pattern)}", dice.aim)
@@ -250,4 +254,5 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
         return None
     rows = draw_events(dice, shape, int(within.amount))
     rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)
+    rows = moved.events(rows) if moved is not None else rows
     return RandomCase(name, Workload(schema, (bound,)), tuple(rows))

@@ -29,6 +29,7 @@ from elsinore.query.syntax import (
 )
 from elsinore.reference.evaluate import reader
 from elsinore.reference.event import Event as Sample
+from tests.property.random_cases.calendars import OF_CALENDARS, calendars_in
 from tests.property.random_cases.conditions import has_function
 from tests.property.random_cases.dispersions import OF_DISPERSIONS, dispersions_of
 from tests.property.random_cases.parameters import OF_PARAMETERS, SPAN, WITHIN
@@ -76,6 +77,7 @@ CONSTRUCTS = (
     *OF_PARAMETERS,
     *OF_SPANS,
     OFFSET,
+    *OF_CALENDARS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
     *("ties", "before epoch"),
 )
@@ -113,7 +115,8 @@ def constructs_of(
     found |= {SIGNED} if sums_cancel(query, rows) else set()
     found |= _steps(query, found) if query.steps else _each(query, found)
     found |= _repeated(query, found)
-    return frozenset(found | spans_in(query, found))
+    found |= spans_in(query, found)
+    return frozenset(found | calendars_in(query, rows, found))
 
 
 def _repeated(query: BoundQuery, others: set[str]) -> set[str]:

@@ -13,9 +13,8 @@ _TICKS = "stream: s\ntime: {field: ts, unit: integer}\ntypes: {A: {}}"
 @pytest.mark.parametrize(
     ("clauses", "note"),
     [
-        ("WITHIN 7 days", "7 days from 1970-01-01 on, on Thursdays (OFFSET 4 days: on Mondays)"),
-        ("WITHIN 14 days OFFSET 10 days", "14 days from 1970-01-11 on, on Sundays (OFFSET 4 days: "
-         "on Mondays)"),
+        ("WITHIN 7 days", "7 days from 1970-01-01 on, on Thursdays (WITHIN 1 week: on Mondays)"),
+        ("WITHIN 14 days OFFSET 10 days", "14 days from 1970-01-11 on, on Sundays"),
         ("WITHIN 7 days OFFSET 4 days", "7 days from 1970-01-05 on, on Mondays"),
         ("WITHIN 7 days SLIDE 1 day OFFSET 6 hours", "day from 1970-01-01T06:00:00 on"),
         ("SPAN 1 hour PER 7 days OFFSET 102 hours", "7 days from 1970-01-05T06:00:00 on, on "

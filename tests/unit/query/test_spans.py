@@ -110,8 +110,6 @@ def test_a_parameter_is_a_length() -> None:
          "minutes"),
         ("SPAN 10 minutes PER 1 day SLIDE 1 hour", "SLIDE is not supported | write SLIDE after "
          "WITHIN; with SPAN, remove it"),
-        ("SPAN 10 minutes PER 1 day IN 'UTC'", "IN is not supported | remove it: days are days in "
-         "UTC"),
         ("SPAN 10 minutes PER 1 day OFFSET 30 hours", "OFFSET is not less than PER | write OFFSET "
          "6 hours, which means the same"),
         ("SPAN 10 minutes OFFSET 6 hours PER 1 day", "OFFSET is not supported | write OFFSET "

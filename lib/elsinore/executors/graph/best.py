@@ -253,7 +253,8 @@ class _Part:
         if term.kind is MeasureKind.LENGTH:
             own = inside.astype(np.int64)
         elif term.kind is MeasureKind.DURATION:
-            ends = placed.times - placed.times.min(initial=np.iinfo(np.int64).max)
+            times = found.columns.times[placed.rows]
+            ends = times - times.min(initial=np.iinfo(np.int64).max)
             starts = -ends
         else:
             assert term.value is not None

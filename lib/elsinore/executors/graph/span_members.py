@@ -19,6 +19,7 @@ from elsinore.executors.graph.kernels.span_members import (
 from elsinore.executors.graph.kernels.span_products import Periods
 from elsinore.executors.graph.layout import Layout
 from elsinore.executors.input.entries import StateEntries
+from elsinore.executors.input.periods import period_table
 from elsinore.executors.output.kernels.members import Asked, Weights
 from elsinore.executors.output.participation import Found, Pass, take
 from elsinore.timeline import Interval
@@ -45,7 +46,8 @@ def members_in_spans(
     [query], window = of.sought.queries, of.sought.queries[0].window
     assert window.span is not None
     sign = -1 if window.span.by_first else 1
-    periods = Periods(window.span.length, window.within, sign, *window.owned(owned))
+    table = period_table(window, placed.times)
+    periods = Periods(window.span.length, table, sign, *window.owned(owned))
     entries = _entries(layout, placed, reverse=window.span.by_first)
     size, states = entries.times.size, entries.starts.size
     work = SpanWork(

@@ -31,6 +31,7 @@ from elsinore.executors.input.anchors import anchored
 from elsinore.executors.input.conditions import Order
 from elsinore.executors.input.entries import Entries, StateEntries
 from elsinore.executors.input.numbering import numbered
+from elsinore.executors.input.periods import period_numbers, period_table
 from elsinore.executors.input.weights import Extremes
 from elsinore.executors.output.window_rows import WindowRows
 from elsinore.executors.row_bound import require_few_windows
@@ -189,11 +190,13 @@ def _periods(
     sizes = np.diff(offsets)
     held = np.flatnonzero(sizes)
     first, last = times[offsets[held]], times[offsets[held + 1] - 1]
-    further = last // window.within - first // window.within  # one more can exceed 64 bits
+    # One more can exceed 64 bits.
+    further = period_numbers(window, last) - period_numbers(window, first)
     size = int((np.minimum(further, sizes[held] - 1) + 1).sum())
     require_few_windows(query, size)
     sign = -1 if window.span.by_first else 1
-    return size, Periods(window.span.length, window.within, sign, *window.owned(owned))
+    table = period_table(window, times)
+    return size, Periods(window.span.length, table, sign, *window.owned(owned))
 
 
 def _rows(

@@ -59,7 +59,10 @@ def wide_counts(
 
 def _numbers(times: np.ndarray, periods: Periods) -> np.ndarray:
     """Return the number of the period of each time."""
-    return (periods.sign * times) // periods.length
+    table, real = periods.table, periods.sign * times
+    if not table.starts.size:
+        return real // table.length
+    return table.numbers[np.searchsorted(table.starts, real, side="right") - 1]
 
 
 def _runs(times: np.ndarray, offsets: np.ndarray, periods: Periods, keys: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from elsinore.executors.input.entries import StateEntries
 from elsinore.executors.input.kernels.anchors import Anchor, Rule, fill_anchors
+from elsinore.executors.input.periods import period_table
 from elsinore.executors.input.slots import spans_of
 from elsinore.executors.row_bound import require_few_windows
 from elsinore.query.bound import BoundQuery
@@ -33,7 +34,7 @@ def anchored(
         placed: the events at its states.
         owned: only periods that end in this interval; None for every period.
     """
-    rule = _rule(query, template, owned)
+    rule = _rule(query, template, placed.times, owned)
     numbers = range(len(template.states))
     starts = np.array([_begins(template, number) for number in numbers], np.bool_)
     ends = np.array([_ends(template, number) for number in numbers], np.bool_)
@@ -86,7 +87,7 @@ def _ends(template: Template, number: int) -> bool:
     return number in template.ends and number in template.trend_states
 
 
-def _rule(query: BoundQuery, template: Template, owned: Interval | None) -> Rule:
+def _rule(query: BoundQuery, template: Template, times: np.ndarray, owned: Interval | None) -> Rule:
     window = query.window
     assert window.span is not None
     # Also of states inside of NOT: a NOT there can reach to a bound of the window, too.
@@ -101,4 +102,5 @@ def _rule(query: BoundQuery, template: Template, owned: Interval | None) -> Rule
     else:
         anchor = Anchor.LAST
     limits = window.owned(owned)
-    return Rule(window.span.length, window.within, int(anchor), window.span.by_first, *limits)
+    periods = period_table(window, times)
+    return Rule(window.span.length, periods, int(anchor), window.span.by_first, *limits)

@@ -135,7 +135,7 @@ def latest_entries(
     """
     # The codes of a key exist once per `EventColumns`.
     names = frozenset((name, id(codes)) for name, codes in codes_of.items())
-    given = frozenset(placements.by_place.items()), names, window.offset
+    given = frozenset(placements.by_place.items()), names, window.axis
     return columns.latest(given, lambda: make_entries(placements, codes_of, columns, window))
 
 

@@ -53,8 +53,8 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
         return ("EACH and DISTINCT read the events of whole windows",)
     if query.measured or query.refinement is not None:
         return ("measures of trends are computed for whole windows",)
-    if query.window.offset:
-        return ("windows with OFFSET do not consist of whole hours",)
+    if query.window.axis:
+        return ("windows with OFFSET, and windows of a calendar, are computed whole",)
     template = sweep_template(query)
     if isinstance(template, str):
         return (template,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from elsinore.executors.aggregates import Accumulator, accumulators_of
@@ -82,13 +82,14 @@ def carried(symbol: Symbol) -> dict[KeyName, Key]:
 
 
 def passes(queries: Iterable[BoundQuery]) -> list[list[BoundQuery]]:
-    """Group queries by the names of their keys and OFFSET, in the order of first appearance.
+    """Group queries by the names of their keys and the positions of times.
 
-    Each group is one pass over the events. Segments are shared only within a pass.
+    Groups are in the order of first appearance. Each group is one pass over the events. Segments
+    are shared only within a pass.
     """
-    found: dict[tuple[frozenset[KeyName], int], list[BoundQuery]] = {}
+    found: dict[tuple[frozenset[KeyName], Hashable], list[BoundQuery]] = {}
     for query in queries:
-        same = frozenset(query.named_keys), query.window.offset
+        same = frozenset(query.named_keys), query.window.axis
         found.setdefault(same, []).append(query)
     return list(found.values())
 

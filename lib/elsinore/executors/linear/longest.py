@@ -30,9 +30,14 @@ from elsinore.timeline import Interval
 
 
 def needs_only_times(query: BoundQuery) -> bool:
-    """Return whether a query of measures for MIN and MAX reads only LENGTH and DURATION."""
+    """Return whether a query of measures for MIN and MAX reads only LENGTH and DURATION.
+
+    Differences of positions must be differences of times for DURATION.
+    """
     kinds = {term.kind for item in query.aggregates if item.measure for term in item.measure.terms}
-    return kinds <= {MeasureKind.LENGTH, MeasureKind.DURATION}
+    if query.window.keeps_lengths:
+        return kinds <= {MeasureKind.LENGTH, MeasureKind.DURATION}
+    return kinds <= {MeasureKind.LENGTH}
 
 
 def aggregate_longest(

@@ -100,7 +100,7 @@ def _gain_and_once(
 def window_rate(query: BoundQuery, position: int, statistics: Statistics) -> float:
     """Return the mean number of events of a position in one window of one partition."""
     keys = [key.attribute for key in query.keys if position in key.positions]
-    return statistics.rate(query.positions[position].type, query.window.within, keys)
+    return statistics.rate(query.positions[position].type, query.window.longest, keys)
 
 
 def _planes(rates: list[float]) -> int:

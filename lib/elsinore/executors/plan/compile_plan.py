@@ -303,7 +303,7 @@ def _events_of_window(found: SharableSet, statistics: Statistics) -> float:
     """Return the largest mean number of events per window and partition of a set's queries."""
     partitions = statistics.partition_count(found.merged.keys)
     return max(
-        sum(statistics.rate(name, query.window.within) for name in query.event_types) / partitions
+        sum(statistics.rate(name, query.window.longest) for name in query.event_types) / partitions
         for query in found.queries
     )
 

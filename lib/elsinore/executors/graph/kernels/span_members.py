@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.executors.input.kernels.periods import period_at
 from elsinore.executors.output.kernels.members import At, add_member
 from elsinore.numbers.borrowed import borrow
 from elsinore.numbers.compiled import brief, inlined, outlined
@@ -114,9 +115,9 @@ def _low_of(times, low, first, periods):
 @inlined
 def _end_of_period(times, first, end, periods):
     """Return the first entry from `first` on of another period than its own."""
-    number = (periods.sign * times[first]) // periods.length
+    _, begin, stop = period_at(periods.table, periods.sign * times[first])
     after = first + 1
-    while after < end and (periods.sign * times[after]) // periods.length == number:
+    while after < end and begin <= periods.sign * times[after] < stop:
         after += 1
     return after
 
@@ -141,7 +142,7 @@ def find_span_members(
         while first < end:
             low = _low_of(entries.times, low, first, periods)
             after = _end_of_period(entries.times, first, end, periods)
-            number = (periods.sign * entries.times[first]) // periods.length
+            number, _, _ = period_at(periods.table, periods.sign * entries.times[first])
             if periods.least <= number <= periods.most:
                 room = members.events.shape[0] - state[At.LISTED]
                 needed = (after - low) * asked.listed[0]

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.executors.input.kernels.periods import PeriodTable, period_at
 from elsinore.numbers.compiled import brief, inlined, kernel
 
 #: Numbers from this on, and products of this size, need more bits.
@@ -33,13 +34,13 @@ class Periods(NamedTuple):
 
     Attributes:
         span: the longest time from the first to the last event of a trend.
-        length: the length of a period.
+        table: the periods.
         sign: -1 if the entries are in reverse and their times are negated; else 1.
         least, most: the lowest and the highest number of a period to aggregate.
     """
 
     span: int
-    length: int
+    table: PeriodTable
     sign: int
     least: int
     most: int
@@ -74,8 +75,7 @@ def row_at(rows, periods, partition, time):
     """Return the row of the period of a timestamp, which never goes back; -1 for no row."""
     place, real = rows.place, time * periods.sign
     if not place[0] <= real < place[1]:
-        number = real // periods.length
-        place[0], place[1] = number * periods.length, (number + 1) * periods.length
+        number, place[0], place[1] = period_at(periods.table, real)
         place[2] = -1
         if periods.least <= number <= periods.most:
             place[2] = place[3]

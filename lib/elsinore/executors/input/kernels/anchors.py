@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elsinore.executors.input.kernels.periods import PeriodTable, period_at
 from elsinore.numbers.compiled import inlined, kernel
 
 
@@ -26,14 +27,14 @@ class Rule(NamedTuple):
 
     Attributes:
         span: the longest time from the first to the last event of a trend.
-        period: the length of a period.
+        periods: the periods.
         anchor: an `Anchor`.
         by_first: whether the first event of a trend decides on its period, not the last one.
         least, most: the lowest and the highest number of a period to write.
     """
 
     span: int
-    period: int
+    periods: PeriodTable
     anchor: int
     by_first: bool
     least: int
@@ -111,7 +112,7 @@ def _any(flags, first, after):
 def _in_periods(times, partition, rule, low, high, i, j, at_first, count, out):
     """Write the rows of an anchor from `i` to before `j`, for each period of the other end."""
     if at_first == rule.by_first:
-        number = times[i] // rule.period
+        number, _, _ = period_at(rule.periods, times[i])
         if rule.least <= number <= rule.most:
             if at_first:
                 _write(out, count, low, high, partition, number, i, j, low, high)
@@ -121,9 +122,9 @@ def _in_periods(times, partition, rule, low, high, i, j, at_first, count, out):
         return count
     k = low
     while k < high:
-        number = times[k] // rule.period
+        number, _, stop = period_at(rule.periods, times[k])
         after = k + 1
-        while after < high and times[after] // rule.period == number:
+        while after < high and times[after] < stop:
             after += 1
         if rule.least <= number <= rule.most:
             if at_first:
@@ -147,7 +148,7 @@ def _with_ends(times, may_end, partition, rule, low, high, i, j, count, out):
         b = _end_of_instant(times, a, high)
         while times[low] < times[a] - rule.span:
             low += 1
-        number = times[i if rule.by_first else a] // rule.period
+        number, _, _ = period_at(rule.periods, times[i if rule.by_first else a])
         if _any(may_end, a, b) and rule.least <= number <= rule.most:
             _write(out, count, low, high, partition, number, i, j, a, b)
             count += 1
