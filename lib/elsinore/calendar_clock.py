@@ -2,10 +2,10 @@
 
 Windows of a calendar have different lengths: days have 23 or 25 hours, months 28 to 31 days. A
 **part** is a number of consecutive days or months. The **position** of a time is `number * LENGTH +
-(time - start)`, where `number` and `start` are those of the part that contains the time. So all
-parts have the same number of positions, of which most parts use only some. Positions keep the order
-of times, and equal times have equal positions. Inside of a part, differences of positions are
-differences of times. A window of n parts has a fixed length in positions.
+(time - start)`, with the number and the start of the part that contains the time. So all parts have
+the same number of positions, of which most parts use only some. Positions keep the order of times,
+and equal times have equal positions. Inside of a part, differences of positions are differences of
+times. A window of n parts has a fixed length in positions.
 """
 
 from __future__ import annotations

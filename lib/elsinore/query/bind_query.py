@@ -55,7 +55,7 @@ def bind_workload(
 ) -> Workload:
     """The workload bound to a stream; QueryError has every fault of every query, with its place.
 
-    `zone` is the default zone of the workload, which replaces that of the schema.
+    `zone` is the default zone of the workload, which replaces the zone of the schema.
     """
     faults: list[Diagnostic] = []
     bound = []
@@ -85,7 +85,7 @@ def bind_workload(
 def bind_query(query: syntax.Query, schema: StreamSchema, zone: str | None = None) -> BoundQuery:
     """One query bound to a stream; QueryError has every fault.
 
-    `zone` is the default zone of its workload, which replaces that of the schema.
+    `zone` is the default zone of its workload, which replaces the zone of the schema.
     """
     zone = zone or schema.zone
     written = with_types(query.pattern, schema)
