@@ -13,7 +13,7 @@ or first event, so the rows of a period also depend on events around it.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import gcd
 
@@ -305,6 +305,105 @@ class Window:
         """
         starts = (self.start(number) - self.back for number in self.ending_in(interval)[:1])
         return Interval(min([interval.start, *starts]), interval.end)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedWindow(Window):
+    """A window over positions that also order events with equal times.
+
+    The position of an event is its position in the `plain` window in ticks, times `copies`, plus
+    the rank of the event among those with its time. A rank is less than half of `copies`, so two
+    events are within a span if and only if their positions are within the span and half a copy.
+    Windows have the numbers and time ranges of the plain window.
+
+    Attributes:
+        plain: the window as bound.
+        tick: the length of a tick, which divides all positions and lengths.
+        copies: an even number.
+    """
+
+    plain: Window = field(kw_only=True)
+    tick: int = field(kw_only=True)
+    copies: int = field(kw_only=True)
+
+    @classmethod
+    def of(cls, plain: Window, tick: int, copies: int) -> OrderedWindow:
+        """Return the window over ordered positions."""
+        span = plain.span
+        if span is not None:
+            span = replace(span, length=span.length // tick * copies + copies // 2)
+        within, slide = (length // tick * copies for length in (plain.within, plain.slide))
+        clock = plain.clock
+        return cls(within, slide, span, clock=clock, plain=plain, tick=tick, copies=copies)
+
+    def ordered(self, positions: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+        """Return the positions of events by their positions in the plain window, as int64[N]."""
+        return positions // self.tick * self.copies + ranks
+
+    def unordered(self, positions: np.ndarray) -> np.ndarray:
+        """Return the positions in the plain window, as int64[N]."""
+        return positions // self.copies * self.tick
+
+    def firsts(self, positions: np.ndarray) -> np.ndarray:
+        """Return the lowest positions of events at or after positions in the plain window."""
+        return -(-positions // self.tick) * self.copies
+
+    @property
+    def axis(self) -> int | CalendarClock:
+        """See `Window.axis`."""
+        return self.plain.axis
+
+    @property
+    def keeps_lengths(self) -> bool:
+        """See `Window.keeps_lengths`."""
+        return False
+
+    def number_at(self, instant: int) -> int:
+        """See `Window.number_at`."""
+        return self.plain.number_at(instant)
+
+    def numbers_at(self, instants: np.ndarray) -> np.ndarray:
+        """See `Window.numbers_at`."""
+        return self.plain.numbers_at(instants)
+
+    def start(self, number: int) -> int:
+        """See `Window.start`."""
+        return self.plain.start(number)
+
+    def end(self, number: int) -> int:
+        """See `Window.end`."""
+        return self.plain.end(number)
+
+    def starts(self, numbers: np.ndarray) -> np.ndarray:
+        """See `Window.starts`."""
+        return self.plain.starts(numbers)
+
+    def ends(self, numbers: np.ndarray) -> np.ndarray:
+        """See `Window.ends`."""
+        return self.plain.ends(numbers)
+
+    @property
+    def longest(self) -> int:
+        """See `Window.longest`."""
+        return self.plain.longest
+
+    @property
+    def back(self) -> int:
+        """See `Window.back`."""
+        return self.plain.back
+
+    @property
+    def ahead(self) -> int:
+        """See `Window.ahead`."""
+        return self.plain.ahead
+
+    def indices(self, instant: int) -> range:
+        """See `Window.indices`."""
+        return self.plain.indices(instant)
+
+    def ending_in(self, interval: Interval) -> range:
+        """See `Window.ending_in`."""
+        return self.plain.ending_in(interval)
 
 
 def joint_reach(windows: Iterable[Window], interval: Interval) -> Interval:

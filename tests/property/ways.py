@@ -37,6 +37,7 @@ from elsinore.executors.plan import (
     plan_for,
 )
 from elsinore.executors.plan.alike import answered_by
+from elsinore.executors.plan.order_events import ordered_units
 from elsinore.executors.plan.runtime_plan import measure_units
 from elsinore.executors.plan.units import (
     OrderedUnit,
@@ -113,7 +114,7 @@ class Way:
             yield from chain.from_iterable(self.plan.run(events, Request(owned)))
             return
         columns = EventColumns.of(events)
-        for unit in self.plan.units:
+        for unit in ordered_units(self.plan.units, columns):
             if isinstance(unit, SweepUnit):
                 yield from aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
             else:

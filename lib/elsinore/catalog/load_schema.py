@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from elsinore.catalog.source_rule import SourceRule
 from elsinore.catalog.stream import (
+    ORDER,
     Attribute,
     AttributeType,
     Buckets,
@@ -128,6 +129,7 @@ class _PlausibleEntry(Strict):
 class _TimeField(Strict):
     field: FieldName
     unit: Annotated[TimeUnit, Field(strict=False)]
+    then: FieldName | None = None
     allowed_lateness: _Duration = StreamSchema.allowed_lateness
     max_clock_skew: _Duration = StreamSchema.max_clock_skew
     plausible: _PlausibleEntry = _PlausibleEntry()
@@ -343,7 +345,7 @@ class _SchemaFile(Strict):
         for type_name, entries in self.types.items():
             for name, entry in (entries or {}).items():
                 call = entry.renamed(name)
-                if name.lower() in RESERVED_NAMES:
+                if name.lower() in RESERVED_NAMES or (self.time.then and name.lower() == ORDER):
                     faults[f"{type_name}.{name}: the name is reserved; {call}"] = type_name, name
                 first = spellings.setdefault(name.lower(), name)
                 if first != name:
@@ -355,10 +357,12 @@ class _SchemaFile(Strict):
 
     def to_schema(self) -> StreamSchema:
         written = self.type.names if self.type else {}
+        then = self.time.then
+        order = [Attribute(ORDER, AttributeType.LONG, field=then)] if then else []
         types = tuple(
             EventType(
                 name,
-                tuple(e.to_attribute(a) for a, e in (entries or {}).items()),
+                (*(e.to_attribute(a) for a, e in (entries or {}).items()), *order),
                 written.get(name, ""),
             )
             for name, entries in self.types.items()
@@ -382,4 +386,5 @@ class _SchemaFile(Strict):
             self.id.version if self.id else None,
             self.id is not None and self.id.order == "modified",
             self.calendar.zone if self.calendar else None,
+            then,
         )

@@ -11,6 +11,11 @@ from typing import NamedTuple
 from elsinore.catalog.source_rule import SourceRule
 from elsinore.timeline import DAY, HOUR, TimeUnit
 
+#: The attribute of every event that orders events with equal times, if a schema has `time.then`.
+ORDER = "event_order"
+#: A `time.then` that no field needs to have: the line or row of the event in its file.
+RECORD_NUMBER = "record_number"
+
 
 class AttributeType(StrEnum):
     """Types of event attributes; timestamps are int64 microseconds since the epoch, UTC."""
@@ -122,6 +127,9 @@ class StreamSchema:
             only files and positions do.
         zone: the default zone of days, longer units and functions that read a clock; None for UTC.
         by_modification: whether modification times of files order records instead of their names.
+        then_field: the raw field whose whole numbers order events with equal times. Every type has
+            it as the attribute `ORDER`. A record without a field `RECORD_NUMBER` has its position.
+            Without one, equal times are never adjacent.
     """
 
     name: str
@@ -142,6 +150,7 @@ class StreamSchema:
     version_field: str | None = None
     by_modification: bool = False
     zone: str | None = None
+    then_field: str | None = None
 
     @cached_property
     def type_codes(self) -> dict[str, int]:

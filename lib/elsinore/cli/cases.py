@@ -43,7 +43,7 @@ import typer
 import yaml
 
 from elsinore.catalog.load_schema import load_schema, read_schema
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.stream import ORDER, Attribute, AttributeType, EventType, StreamSchema
 from elsinore.catalog.yaml_text import Strict, read_yaml
 from elsinore.choices import Executor
 from elsinore.errors import ElsinoreError, ParameterError
@@ -356,7 +356,10 @@ def _lines(text: str, schema: StreamSchema) -> list[str]:
             raise _Invalid(_TOO_LONG, "write fewer events, or shorter values")
         for time in times:
             at = format_instant(time * _UNITS[unit]) if calendar else time
-            lines.append(json.dumps({"event_type": kind.name, "event_time": at, **values}))
+            event = {"event_type": kind.name, "event_time": at} | (
+                {ORDER: len(lines)} if ORDER in kind.by_name else {}
+            )
+            lines.append(json.dumps(event | values))
     if text[end:].strip():
         example = f"as in {schema.types[0].name}@2{'min' if calendar else ''}"
         raise _Invalid(f"not an event: {text[end:][:40].strip()!r}", example)

@@ -13,7 +13,7 @@ from string import Template
 import typer
 
 from elsinore.catalog.load_schema import NAME, read_schema
-from elsinore.catalog.stream import AttributeType, EventType
+from elsinore.catalog.stream import ORDER, AttributeType, EventType
 from elsinore.errors import ParameterError
 from elsinore.library.first_query import first_query
 from elsinore.library.infer_schema import Inferred, infer
@@ -114,5 +114,6 @@ def query_parts(inferred: Inferred) -> dict[str, str]:
 
 def _event(kind: EventType, time: str) -> str:
     """Return an event of a case, with the attributes that it must have."""
-    values = ", ".join(f"{a.name}={_VALUES[a.type]}" for a in kind.attributes if not a.nullable)
+    needed = [a for a in kind.attributes if not a.nullable and a.name != ORDER]
+    values = ", ".join(f"{a.name}={_VALUES[a.type]}" for a in needed)
     return f"{kind.name}@{time}{f'({values})' if values else ''}"

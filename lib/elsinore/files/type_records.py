@@ -11,14 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.stream import Attribute, AttributeType, StreamSchema
+from elsinore.catalog.stream import ORDER, RECORD_NUMBER, Attribute, AttributeType, StreamSchema
 from elsinore.errors import EngineError
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, arrow_schema
 from elsinore.files.nanoseconds import Nanoseconds, joined, nanoseconds_of
 from elsinore.files.plausible import time_faults
 from elsinore.files.records import Records, Rows
 from elsinore.files.rejection import REJECTED_SCHEMA, Fault, Reason, rejected_rows, shown
-from elsinore.files.typed import type_ids, type_times, type_values
+from elsinore.files.typed import one_chunk, type_ids, type_times, type_values
 from elsinore.timeline import format_instant
 from elsinore.wording import some_of
 
@@ -115,7 +115,7 @@ def type_records(
     codes = _types(usable, rows, schema, found)
     ids = _ids(usable, rows, schema, found)
     columns = {"event_id": ids, TIME_COLUMN: times, TYPE_COLUMN: codes}
-    columns |= _attributes(usable, rows, codes, schema, found)
+    columns |= _attributes(usable, rows, codes, schema, found, places["record_number"])
     columns |= {name: places[name] for name in ("file", "record_number")}
     events = pa.table(columns)
     if found.first:
@@ -202,11 +202,17 @@ def _ids(records: Records, rows: Rows, schema: StreamSchema, found: _Faults) -> 
 
 
 def _attributes(
-    records: Records, rows: Rows, codes: npt.NDArray[np.int32], schema: StreamSchema, found: _Faults
+    records: Records,
+    rows: Rows,
+    codes: npt.NDArray[np.int32],
+    schema: StreamSchema,
+    found: _Faults,
+    numbers: pa.ChunkedArray,
 ) -> dict[str, pa.Array]:
     """Return the attribute columns of the stream, each from the records whose types have it.
 
-    If types have an attribute in different fields, its column combines these fields.
+    If types have an attribute in different fields, its column combines these fields. `numbers` are
+    the positions of records in their files.
     """
     columns: dict[str, pa.Array] = {}
     having: dict[tuple[int, ...], tuple[Records, Rows]] = {
@@ -219,6 +225,8 @@ def _attributes(
             having[*rules,] = records.select(own), own
         chosen, places = having[*rules,]
         typed = type_values(chosen.column(field), kind, quoted=records.quoted)
+        if (name, field) == (ORDER, RECORD_NUMBER):
+            typed = typed._replace(array=pc.coalesce(typed.array, one_chunk(numbers.take(places))))
         found.add(rows[places], typed.faults, name)
         for attribute in dict.fromkeys(rules.values()):
             alike = [code for code, other in rules.items() if other == attribute]

@@ -9,7 +9,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
 from elsinore.catalog.load_schema import load_schema
-from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.stream import ORDER, StreamSchema
 from elsinore.errors import SchemaError
 from elsinore.settings import Settings
 from elsinore.store.hour_condition import of_hours
@@ -85,9 +85,12 @@ class IngestTables:
             and self.store.read(EVENTS).where(F.col("event_type") == kind.name).head(1)
         ]  # fmt: skip
         if required:
+            hint = "declare it with nullable: true"
+            if ORDER in names:
+                hint = "remove time.then, or use a new ELSINORE_HOME and replay"
             raise SchemaError(
                 f"existing events have no {', '.join(required)}, which the schema requires",
-                hint="declare it with nullable: true",
+                hint=hint,
             )
 
 

@@ -9,7 +9,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.stream import Attribute, AttributeType, EventType, StreamSchema
+from elsinore.catalog.stream import ORDER, Attribute, AttributeType, EventType, StreamSchema
 from elsinore.files.typed import one_chunk, type_times
 from elsinore.timeline import DAY, HOUR
 from elsinore.wording import plural
@@ -100,7 +100,8 @@ def _keys(events: pa.Table, first: EventType, last: EventType) -> list[Attribute
     """
     ranked = []
     for key in first.attributes:
-        if key not in last.attributes or key.type not in _KEY_TYPES or key.nullable:
+        is_typed = key.type in _KEY_TYPES and key.name != ORDER
+        if key not in last.attributes or not is_typed or key.nullable:
             continue
         column = events[key.raw]
         number = len(pc.unique(column.drop_null()))

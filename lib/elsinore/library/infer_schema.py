@@ -16,7 +16,7 @@ import yaml
 from pyarrow import types
 
 from elsinore.catalog.load_schema import NAME, RESERVED_NAMES
-from elsinore.catalog.stream import Attribute, AttributeType
+from elsinore.catalog.stream import RECORD_NUMBER, Attribute, AttributeType
 from elsinore.catalog.yaml_text import plain
 from elsinore.choices import InputFormat
 from elsinore.errors import DataError, ParameterError
@@ -50,6 +50,7 @@ from elsinore.files.typed import (
     type_values,
 )
 from elsinore.library.arguments import hints_in_python
+from elsinore.library.infer_order import infer_order
 from elsinore.library.workload import Events, sources_of
 from elsinore.query.parse import parse_statements
 from elsinore.timeline import CALENDAR, NUMBER_LENGTHS, TICKS, TimeUnit
@@ -76,6 +77,8 @@ _WITH_OFFSET = (
     r"(?i)(z|utc|gmt)\s*$|[t ][0-9]{2}.*[+-][0-9]{2}(:?[0-9]{2}){0,2}\s*$|"
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*[+-][0-9]{2}:?[0-9]{2}\s*$"
 )
+#: Comment on the order of the file as the order of events with equal times.
+_IN_FILE_ORDER = " equal times: in the order of the file"
 #: Comment on times by how many have an offset; metadata of their column.
 _OFFSETS = {
     b"all": [],
@@ -185,11 +188,15 @@ def infer(events: Events, *, stream: str, type_field: str | None) -> Inferred:
     doubts = [" records without it are rejected"] * bool(table[time].null_count)
     doubts += _OFFSETS[_offsets(table, time)] if unit is TimeUnit.ISO else []
     is_quoted = unit is not TimeUnit.ISO and types.is_string(table[time].type)
+    times = type_times(one_chunk(table[time]), unit, quoted=True).array
+    then = infer_order(times, named, [n for n in named.column_names if n not in (time, kind)])
+    doubts += [_IN_FILE_ORDER] * (then == RECORD_NUMBER)
+    order = "" if then is None else f", then: {_quoted(then)}"
     lines = [
         "# Inferred from events: check the lines that end in a question mark.",
         *[f"# {skipped}"] * bool(skipped),
         f"stream: {_quoted(stream)}",
-        f"time: {{field: {_quoted(time)}, unit: {unit}}}  # ?{','.join(doubts)}",
+        f"time: {{field: {_quoted(time)}, unit: {unit}{order}}}  # ?{','.join(doubts)}",
         _no_type_line(kinds, candidates) if kind is None else _type_line(kind, names, table),
         *(f"id: {{field: {_quoted(name)}}}  # ?" for name in ids),
         *(f"# id: {{field: {_quoted(name)}}}  # ? {_ID_USE}" for name in maybe_id),

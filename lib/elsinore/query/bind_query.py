@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 
 from elsinore import zones
-from elsinore.catalog.stream import StreamSchema
+from elsinore.catalog.stream import ORDER, StreamSchema
 from elsinore.errors import Diagnostic, QueryError
 from elsinore.query import syntax
 from elsinore.query.automaton import reaches_end
@@ -122,6 +122,7 @@ def bind_query(query: syntax.Query, schema: StreamSchema, zone: str | None = Non
         window=window,
         semantics=query.semantics,
         steps=steps.patterns,
+        order=ORDER if schema.then_field else None,
     )
     return replace(bound, fingerprint=_fingerprint(bound, schema, zone))
 
@@ -134,6 +135,8 @@ def _fingerprint(query: BoundQuery, schema: StreamSchema, zone: str | None) -> s
     separate only trends of their own partition.
     """
     parts = [query.text, str(schema.time_unit)]
+    if query.order is not None:
+        parts.append(f"then {query.order}")
     default = zone if zone and _reads_clock(query.source) else None
     if default is not None:
         parts.append(f"zone {default}")

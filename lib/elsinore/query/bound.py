@@ -396,6 +396,7 @@ class BoundQuery:
             `query.steps.step_queries` instead of the query.
         step_of: the query that this query is a step of, and the number of the step from 1.
         part: the part of a query or step that this query is.
+        order: the attribute that orders events with equal times, if the stream has one.
     """
 
     source: Query
@@ -415,6 +416,7 @@ class BoundQuery:
     steps: tuple[Pattern, ...] = ()
     step_of: tuple[BoundQuery, int] | None = None
     part: Part | None = None
+    order: str | None = None
 
     @cached_property
     def key(self) -> QueryKey:
@@ -594,7 +596,8 @@ class BoundQuery:
     @cached_property
     def attributes_read(self) -> frozenset[str]:
         """The attributes that it reads, of whatever types."""
-        return frozenset(name for _, name in self.reads)
+        order = [self.order] if self.order else []
+        return frozenset([*order, *(name for _, name in self.reads)])
 
     @cached_property
     def event_types(self) -> frozenset[str]:

@@ -21,12 +21,14 @@ class Event:
         type: its event type.
         time: in microseconds since the epoch, or in ticks.
         attributes: the values of its columns by name.
+        order: its number in the order of events, from 0; equal for events that tie.
     """
 
     index: int
     type: str
     time: int
     attributes: Mapping[str, Any]
+    order: int = 0
 
     def value(self, attribute: str) -> Any:
         """Return the value of an attribute, or the time for `TIME`; None is NULL."""
@@ -34,7 +36,7 @@ class Event:
 
 
 def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
-    """Return the events that can affect a query's trends, by time, with the columns that it reads.
+    """Return the events that can affect a query's trends, in order, with the columns that it reads.
 
     These are the events of the pattern's types. Under `contiguous`, these are the events of all
     types, because any event between two others makes them nonadjacent.
@@ -44,9 +46,11 @@ def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
     ).to_pylist()
     types = [event_type.name for event_type in events.schema.types]
     every = query.semantics is Semantics.CONTIGUOUS
+    places = [(row[TIME_COLUMN], row[query.order] if query.order else 0) for row in rows]
+    numbers = {place: number for number, place in enumerate(sorted(set(places)))}
     found = [
-        Event(index, types[row[TYPE_COLUMN]], row[TIME_COLUMN], row)
+        Event(index, types[row[TYPE_COLUMN]], row[TIME_COLUMN], row, numbers[places[index]])
         for index, row in enumerate(rows)
         if every or types[row[TYPE_COLUMN]] in query.event_types
     ]
-    return sorted(found, key=lambda event: event.time)
+    return sorted(found, key=lambda event: event.order)

@@ -28,7 +28,7 @@ from elsinore.reference.routes import Route, Todo, routes
 class Candidate(NamedTuple):
     """An event that may take a position, with the values of its keys at the position."""
 
-    time: int  #: time of the event, the sort key of candidates
+    order: int  #: order of the event, the sort key of candidates
     event: Event
     carried: KeyValues
 
@@ -42,7 +42,7 @@ class Candidates:
         self._meter = meter
         self._keys = keys
         self._events = events
-        self._times = [event.time for event in events]
+        self._orders = [event.order for event in events]
         self._positions = query.positions
         self._predicates = query.local_predicates
         self._lines: dict[int, dict[KeyValues | None, list[Candidate]]] = {}
@@ -51,44 +51,49 @@ class Candidates:
     def at(
         self, position: int, values: KeyValues, after: int | None, before: int | None
     ) -> Sequence[Candidate]:
-        """Return candidates for a position in time order.
+        """Return candidates for a position in the order of events.
 
         Args:
             position: the position.
             values: values of the query's keys. If all keys of the position have a value, only
                 candidates with these values are returned. If some are ABSENT, the caller must
                 compare.
-            after: only candidates strictly after this time; None: no bound.
-            before: only candidates strictly before this time; None: no bound.
+            after: only candidates strictly after this order; None: no bound.
+            before: only candidates strictly before this order; None: no bound.
         """
         wanted = tuple([values[number] for number in self._keys.at_position[position]])
         line = self._lines_of(position).get(None if ABSENT in wanted else wanted, [])
-        # A tuple with only a time sorts before every candidate with that time.
+        # A tuple with only an order sorts before every candidate with that order.
         first = 0 if after is None else bisect_left(line, (after + 1,))
         return line[first : len(line) if before is None else bisect_left(line, (before,))]
 
     def every_event_between(self, after: int, before: int) -> Sequence[Event]:
-        """Return all events of the window strictly between two times, of any type."""
-        return self._events[bisect_right(self._times, after) : bisect_left(self._times, before)]
+        """Return all events of the window strictly between two orders, of any type."""
+        return self._events[bisect_right(self._orders, after) : bisect_left(self._orders, before)]
+
+    def first_from(self, time: int) -> int:
+        """Return the order of the first event at or after a time; beyond the last, the next one."""
+        at = bisect_left(self._events, time, key=lambda event: event.time)
+        return self._orders[at] if at < len(self._orders) else max(self._orders, default=0) + 1
 
     def next_in_partition(self, after: int, values: KeyValues) -> int | None:
-        """Return the time of the next event of a partition, of any type; None: there is none.
+        """Return the order of the next event of a partition, of any type; None: there is none.
 
         No value may be ABSENT.
         """
         if not self._partitions:
             for event in self._events:
                 if (partition := self._keys.partition_of(event)) is not None:
-                    self._partitions.setdefault(partition, []).append(event.time)
-        times = (
+                    self._partitions.setdefault(partition, []).append(event.order)
+        orders = (
             self._partitions.get((numbers, tuple([values[n] for n in numbers])), [])
             for numbers in self._keys.applying
         )
-        found = (each[at] for each in times if (at := bisect_right(each, after)) < len(each))
+        found = (each[at] for each in orders if (at := bisect_right(each, after)) < len(each))
         return min(found, default=None)
 
     def _lines_of(self, position: int) -> dict[KeyValues | None, list[Candidate]]:
-        """Return the candidates in time order by their key values, and all of them under None."""
+        """Return the candidates in order by their key values, and all of them under None."""
         if position not in self._lines:
             lines: dict[KeyValues | None, list[Candidate]] = defaultdict(list)
             for candidate in self._admitted(position):
@@ -107,7 +112,7 @@ class Candidates:
                 continue
             carried = self._keys.carried(event, position)
             if carried is not None and all(read(event, None) is True for read in conditions):
-                found.append(Candidate(event.time, event, carried))
+                found.append(Candidate(event.order, event, carried))
         return found
 
 
@@ -150,7 +155,7 @@ class Partial(NamedTuple):
 
 
 class _Bounds(NamedTuple):
-    """Exclusive time bounds of a match (None: the window), and whether it is a trend."""
+    """Exclusive bounds of the orders of a match (None: the window), and whether it is a trend."""
 
     after: int | None
     before: int | None
@@ -255,9 +260,10 @@ class Matcher:
         if self._ends is None or not bounds.trend:
             return bounds
         first, _, most = self._ends
+        first_from = self._candidates.first_from
         if step is None:
-            return _Bounds(first - 1, first + 1, trend=True)
-        return _Bounds(None, most + 1, trend=True)
+            return _Bounds(first_from(first) - 1, first_from(first + 1), trend=True)
+        return _Bounds(None, first_from(most + 1), trend=True)
 
     def _extensions(
         self, found: Partial, way: Route, pattern: EventPattern, bounds: _Bounds
@@ -265,7 +271,7 @@ class Matcher:
         """Yield the partial match extended by each event that may come next at an event pattern."""
         position, step = self.query.position_of(pattern), found.step
         bounds = self._limited(step, bounds)
-        after = step.event.time if step else bounds.after
+        after = step.event.order if step else bounds.after
         edges, onward = self._edges_between(step, position), self._ways_after(way)
         # The event to which the next one must be adjacent under the selection semantics.
         near = step if bounds.trend and self.query.semantics is not Semantics.ANY else None
@@ -273,7 +279,7 @@ class Matcher:
         is_known = ABSENT not in found.values  # then all candidates carry the same values
         before = bounds.before
         if near is not None and is_known and self.query.semantics is Semantics.CONTIGUOUS:
-            parted = self._candidates.next_in_partition(near.event.time, found.values)
+            parted = self._candidates.next_in_partition(near.event.order, found.values)
             near, before = None, before if parted is None else parted + 1
         candidates = self._candidates.at(position, found.values, after, before)
         # A search without candidates counts too: a pattern may have hundreds of such routes.
@@ -286,7 +292,7 @@ class Matcher:
                 continue
             owed = found.owed
             if way.guards:
-                owed = (*owed, *self._bars(step, way.guards, event.time))
+                owed = (*owed, *self._bars(step, way.guards, event.order))
             if near is not None:
                 owed = (*owed, partial(self._adjacent, near, found.ways, event))
             if owed and ABSENT not in values:
@@ -320,8 +326,8 @@ class Matcher:
     def _bars(
         self, step: Step | None, guards: tuple[Negation, ...], before: int | None
     ) -> list[Obligation]:
-        """Return a condition per guard: no match of it is between the last event and a time."""
-        after = step.event.time if step else None
+        """Return a condition per guard: no match of it is between the last event and an order."""
+        after = step.event.order if step else None
         return [partial(self._absent, guard, after, before) for guard in guards]
 
     def _absent(
@@ -352,24 +358,24 @@ class Matcher:
             values: the values of the trend's keys.
         """
         if self.query.semantics is Semantics.CONTIGUOUS:
-            between = self._candidates.every_event_between(step.event.time, event.time)
+            between = self._candidates.every_event_between(step.event.order, event.order)
             self.meter.spend(len(between))
             return not any(self.keys.in_partition(other, values) for other in between)
-        return not any(self._could_extend(step, way, event.time, values) for way in ways)
+        return not any(self._could_extend(step, way, event.order, values) for way in ways)
 
     def _could_extend(self, step: Step, way: Route, before: int, values: KeyValues) -> bool:
-        """Return whether an event before a time could extend the trend after a step on a route."""
+        """Return whether an event before an order may extend a trend after a step on a route."""
         if way.next is None:
             return False
         self.meter.spend()
         position = self.query.position_of(way.next)
         edges = self._edges_between(step, position)
-        for _, event, carried in self._candidates.at(position, values, step.event.time, before):
+        for _, event, carried in self._candidates.at(position, values, step.event.order, before):
             self.meter.spend()
             joined = self.keys.joined(values, position, carried)
             if joined is None or not _all_hold(edges, step, event):
                 continue
-            if all(bar(joined) for bar in self._bars(step, way.guards, event.time)):
+            if all(bar(joined) for bar in self._bars(step, way.guards, event.order)):
                 return True
         return False
 

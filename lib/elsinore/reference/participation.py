@@ -28,9 +28,9 @@ def participants(matches: Iterable[Match]) -> Participants:
 
 
 def participating_at(aggregate: BoundAggregate, found: Participants) -> list[Event]:
-    """Return the events that an aggregate with EACH or DISTINCT reads, each once, by time."""
+    """Return the events that an aggregate with EACH or DISTINCT reads, each once, in order."""
     events = {event for event, position in found if position in aggregate.positions}
-    return sorted(events, key=lambda event: (event.time, event.index))
+    return sorted(events, key=lambda event: (event.order, event.index))
 
 
 def count_distinct(values: Iterable[Any]) -> int:

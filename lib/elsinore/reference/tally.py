@@ -71,7 +71,7 @@ def tally_trends(matcher: Matcher) -> dict[Group, tuple[Total, ...]]:
 
 
 def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
-    """Return all states from `begin` on, by the time of their last event, with their arrivals."""
+    """Return all states from `begin` on, by the order of their last event, with their arrivals."""
     known: dict[tuple[int, int, int, KeyValues], _Place] = {}
     ahead: list[tuple[int, int]] = []
     numbered: list[_Place] = []
@@ -87,7 +87,7 @@ def _places(matcher: Matcher, begin: _Place) -> list[_Place]:
             key = step.event.index, step.position, id(found.ways), found.values
             if key not in known:
                 known[key] = _Place(found)
-                heappush(ahead, (step.event.time, len(numbered)))
+                heappush(ahead, (step.event.order, len(numbered)))
                 numbered.append(known[key])
             known[key].arrivals += place.arrivals
             place.onward.append(known[key])

@@ -45,7 +45,16 @@ from tests.property.random_cases.results import (
 from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.spans import beside_span, with_offset, with_span
-from tests.property.random_cases.streams import CALENDAR, SCHEMA, Event, draw_events
+from tests.property.random_cases.streams import (
+    CALENDAR,
+    ORDERED,
+    SCHEMA,
+    THEN,
+    THEN_TIES,
+    Event,
+    draw_events,
+    with_order,
+)
 
 #: Draws after which a case need no longer hold the construct that it is aimed at.
 _TRIES = 12
@@ -238,6 +247,9 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
     if not isinstance(shape.pattern, Conjunction):
         steps = Dice(f"steps of {name}, {print_pattern(query.pattern)}", dice.aim)
         query = _with_steps(steps, query)
+    order = Dice(f"order of events of {name}", aim)
+    is_ordered = order.chance(0.1, THEN, THEN_TIES) and not dice.aims("extreme times")
+    schema = ORDERED[schema] if is_ordered else schema
     try:
         bound = bind_query(query, schema)
     except QueryError:  # say, a pattern of nothing but NOT
@@ -255,4 +267,5 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
     rows = draw_events(dice, shape, int(within.amount))
     rows = with_signed(Dice(f"signed doubles of {name}", dice.aim), rows)
     rows = moved.events(rows) if moved is not None else rows
+    rows = with_order(order, rows) if is_ordered else rows
     return RandomCase(name, Workload(schema, (bound,)), tuple(rows))

@@ -48,7 +48,15 @@ from tests.property.random_cases.results import (
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
 from tests.property.random_cases.spans import OF_SPANS, OFFSET, spans_in
-from tests.property.random_cases.streams import FIRST_TIME, LAST_TIME, VALUES, Event
+from tests.property.random_cases.streams import (
+    FIRST_TIME,
+    LAST_TIME,
+    THEN,
+    THEN_TIES,
+    VALUES,
+    Event,
+    order_in,
+)
 
 #: Every construct that a run of pairs must have met often enough.
 CONSTRUCTS = (
@@ -79,7 +87,7 @@ CONSTRUCTS = (
     OFFSET,
     *OF_CALENDARS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
-    *("ties", "before epoch"),
+    *("ties", "before epoch", THEN, THEN_TIES),
 )
 
 _HIGH_OVERLAP = 20
@@ -115,7 +123,7 @@ def constructs_of(
     found |= {SIGNED} if sums_cancel(query, rows) else set()
     found |= _steps(query, found) if query.steps else _each(query, found)
     found |= _repeated(query, found)
-    found |= spans_in(query, found)
+    found |= spans_in(query, found) | order_in(rows)
     return frozenset(found | calendars_in(query, rows, found))
 
 

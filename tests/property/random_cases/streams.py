@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
+from elsinore.catalog.stream import ORDER, Attribute, AttributeType, StreamSchema
 from elsinore.query.syntax import (
     Conjunction,
     Disjunction,
@@ -22,6 +25,19 @@ from tests.property.random_cases.shape import CONTIGUOUS_KEYS, TYPES, Shape, neg
 
 SCHEMA = stream_schema(TYPES)
 CALENDAR = stream_schema(TYPES, "us")
+
+
+def _ordered(schema: StreamSchema) -> StreamSchema:
+    """The same stream, with an order of events with equal times."""
+    order = Attribute(ORDER, AttributeType.LONG, field="seq")
+    types = tuple(replace(kind, attributes=(*kind.attributes, order)) for kind in schema.types)
+    return replace(schema, types=types, then_field="seq")
+
+
+#: By a schema, the same with an order of events with equal times.
+ORDERED = {SCHEMA: _ordered(SCHEMA), CALENDAR: _ordered(CALENDAR)}
+#: Constructs of an order: events at one time that it parts, and some that still tie.
+THEN, THEN_TIES = "then", "then with ties"
 
 #: Values that let most events fit together; the last two of `x` and `y` are rare.
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -131,3 +147,21 @@ def draw_attributes(dice: Dice, kind: str, plain: bool) -> dict[str, Any]:
         choices = _SEVERAL[name] if several else VALUES[name]
         drawn[name] = dice.pick(choices[:-2] if plain and name in "xy" else choices)
     return drawn
+
+
+def with_order(dice: Dice, rows: list[Event]) -> list[Event]:
+    """The events at fewer times, with numbers that order events with equal times, or most."""
+    most = dice.pick((1, 2, 20)) if dice.chance(0.5, THEN_TIES) else 10**6
+    joined = dice.pick((1, 2, 3))
+    return [
+        (kind, time - time % joined, values | {ORDER: dice.number(-most, most)})
+        for kind, time, values in rows
+    ]
+
+
+def order_in(rows: tuple[Event, ...]) -> set[str]:
+    """Which constructs of an order a stream holds."""
+    places = Counter((time, values[ORDER]) for _, time, values in rows if ORDER in values)
+    times = Counter(time for time, _ in places)
+    found = {THEN} if any(number > 1 for number in times.values()) else set()
+    return found | ({THEN_TIES} if found and max(places.values()) > 1 else set())

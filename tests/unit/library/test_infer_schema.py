@@ -83,7 +83,7 @@ def without_types(text: str) -> list[str]:
 NESTED = """\
 # Inferred from events: check the lines that end in a question mark.
 stream: events
-time: {field: "meta.ts", unit: iso}  # ?
+time: {field: "meta.ts", unit: iso, then: record_number}  # ? equal times: in the order of the file
 type: {field: "meta.type", names: {page_view: "page view", order_created: "order.created"}}  # ?
 id: {field: id}  # ?
 types:
@@ -415,13 +415,14 @@ def test_types_called_as_words_of_the_language_have_other_names() -> None:
     ("times", "line"),
     [
         ({"time": ["1850/01/01", "2020-01-01"], "ts": ["2020-01-01"] * 2},
-         "{field: ts, unit: iso}"),
+         "{field: ts, unit: iso, then: record_number}"),
         ({"time": ["0001-01-01", "9999-12-31"], "ts": ["2020-01-01"] * 2},
          "{field: time, unit: iso}"),
         ({"time": [math.inf, 1.5], "ts": [5, 2**62 - 1]}, "{field: ts, unit: integer}"),
         ({"time": [5, None], "ts": [5, 6]}, "{field: ts, unit: integer}"),
         ({"time": [5, None]}, "{field: time, unit: integer}  # ? records without it are rejected"),
-        ({"": ["2020-01-01"] * 2, "when": ["2020-01-01"] * 2}, "{field: when, unit: iso}"),
+        ({"": ["2020-01-01"] * 2, "when": ["2020-01-01"] * 2},
+         "{field: when, unit: iso, then: record_number}"),
     ],
 )  # fmt: skip
 def test_what_holds_no_plausible_time_is_not_the_time(times: dict[str, Any], line: str) -> None:
@@ -476,7 +477,7 @@ def test_of_two_fields_with_one_path_the_schema_has_the_one_that_runs_read(
 def test_times_are_numbers_where_nothing_else_is_there_in_all_events() -> None:
     frame = pd.DataFrame({"n": [1, 2], "seen": ["2020-01-01", None], "when": [1577836800000] * 2})
     schema = elsinore.infer_schema(frame)
-    assert yaml.safe_load(schema)["time"] == {"field": "when", "unit": "ms"}
+    assert yaml.safe_load(schema)["time"] == {"field": "when", "unit": "ms", "then": "n"}
 
 
 def test_what_a_file_spells_as_a_boolean_is_what_can_be_read_as_one(tmp_path: Path) -> None:

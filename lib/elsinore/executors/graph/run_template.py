@@ -117,7 +117,7 @@ def last_events(
     An event of any type is in the partitions with its values of the keys that apply to it.
     `keys` are the codes of each partition's keys, by name.
     """
-    positions = query.window.positions(columns.times)
+    positions = columns.positions(query.window)
     distinct, ranks = np.unique(positions, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
     sizes = np.diff(entries.offsets)

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from elsinore.catalog.stream import AttributeType
+from elsinore.catalog.stream import ORDER, AttributeType
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN, EventTable
 from elsinore.query.expressions import TIME
+from elsinore.windows import OrderedWindow, Window
 
 _Made = TypeVar("_Made")
 
@@ -128,6 +129,31 @@ class EventColumns:
     def times(self) -> np.ndarray:
         """Return int64[N], the times in microseconds since the epoch, or in ticks."""
         return self.column(TIME).values
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Return int64[N], the rank of each event among those with its time, by `ORDER`, from 0.
+
+        Events that tie have equal ranks.
+        """
+        return self.once(ORDER, self._ranks)
+
+    def _ranks(self) -> np.ndarray:
+        times, values = self.times, self.column(ORDER).values
+        along = np.lexsort((values, times))
+        times, values = times[along], values[along]
+        begins = np.append(True, times[1:] != times[:-1])
+        ascents = np.cumsum(np.append(False, values[1:] != values[:-1]) & ~begins)
+        ranks = np.empty(times.size, np.int64)
+        ranks[along] = ascents - np.maximum.accumulate(np.where(begins, ascents, 0))
+        return ranks
+
+    def positions(self, window: Window) -> np.ndarray:
+        """Return int64[N], the positions of the events in a window."""
+        times = plain_values(self.events.table[TIME_COLUMN], np.int64)
+        if isinstance(window, OrderedWindow):
+            return window.ordered(window.plain.positions(times), self.ranks)
+        return window.positions(times)
 
     def rows_of(self, event_type: str) -> np.ndarray:
         """Return int64[*], the rows of the events of one type, ascending."""

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from elsinore.events import TIME_COLUMN, TYPE_COLUMN
+from elsinore.events import TYPE_COLUMN
 from elsinore.executors.input.admissions import EventsAt
 from elsinore.executors.input.columns import EventColumns, plain_values
 from elsinore.executors.input.kernels.entries import count_owners, group_events, is_sorted
@@ -99,7 +99,7 @@ def make_entries(
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):
         return _joined(placements, codes_of, columns, window)
     codes, classes = _code_events(placements, by_kind, codes_of, columns)
-    times = _times(columns, window)
+    times = columns.positions(window)
     order = np.empty(0, np.int64) if is_sorted(times) else ascending(times)
     keys = {name: codes_of[name] for name in sorted(names)}
     if not keys:
@@ -137,10 +137,6 @@ def latest_entries(
     names = frozenset((name, id(codes)) for name, codes in codes_of.items())
     given = frozenset(placements.by_place.items()), names, window.axis
     return columns.latest(given, lambda: make_entries(placements, codes_of, columns, window))
-
-
-def _times(columns: EventColumns, window: Window) -> np.ndarray:
-    return window.positions(plain_values(columns.events.table[TIME_COLUMN], np.int64))
 
 
 def _owners(keys: Mapping[KeyName, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
@@ -281,7 +277,7 @@ def _joined(
         np.concatenate([of[each[_ROW]] for of, each in zip(columns_of, placed, strict=True)])
         for columns_of in (rows_of, codes)
     )
-    times = _times(columns, window)[rows]
+    times = columns.positions(window)[rows]
     order = ascending(owners, times)
     offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
     held = {name: partitions[name] for name in placements.keys}

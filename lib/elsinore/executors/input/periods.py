@@ -5,21 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from elsinore.executors.input.kernels.periods import PeriodTable
-from elsinore.windows import Window
+from elsinore.windows import OrderedWindow, Window
 
 _NONE = np.empty(0, np.int64)
 
 
 def period_numbers(window: Window, positions: np.ndarray) -> np.ndarray:
     """Return the number of the period of each event, given the positions of their times."""
-    clock = window.clock
-    return positions // window.within if clock is None else window.numbers_at(positions)
+    if window.clock is None:
+        return positions // window.within
+    ordered = isinstance(window, OrderedWindow)
+    return window.numbers_at(window.unordered(positions) if ordered else positions)
 
 
 def period_table(window: Window, positions: np.ndarray) -> PeriodTable:
     """Return the periods of a query, given the positions of the times of all events."""
     if window.clock is None or not positions.size:
         return PeriodTable(window.within, _NONE, _NONE)
-    numbers = np.unique(window.numbers_at(positions))
+    numbers = np.unique(period_numbers(window, positions))
     numbers = np.union1d(numbers, numbers + 1)
-    return PeriodTable(window.within, window.starts(numbers), numbers)
+    starts = window.starts(numbers)
+    if isinstance(window, OrderedWindow):
+        starts = window.firsts(starts)
+    return PeriodTable(window.within, starts, numbers)

@@ -1,4 +1,4 @@
-"""Count events with equal times, which are never adjacent in a trend."""
+"""Count events with equal times that nothing orders: they are never adjacent in a trend."""
 
 from __future__ import annotations
 
@@ -79,6 +79,8 @@ def ties_of(
 ) -> list[Ties]:
     """Count the events that share their time, for each set of event types and keys of queries.
 
+    Events that `time.then` of the schema orders do not share their time here.
+
     A query whose trends are single events has no ties. If there are many events, the counts of a
     sample of the times are scaled up.
 
@@ -99,6 +101,9 @@ def ties_of(
         return []
     times = np.asarray(events.table[TIME_COLUMN])
     sample = _sampled(times)
+    if events.schema.then_field is not None:
+        ranks = EventColumns.of(events).ranks
+        times = _grouped(times) * (int(ranks.max()) + 1) + ranks
     codes = np.asarray(events.table[TYPE_COLUMN])
     numbers = np.bincount(codes, minlength=len(events.schema.types))
     found = []

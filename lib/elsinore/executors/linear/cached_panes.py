@@ -55,6 +55,8 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
         return ("measures of trends are computed for whole windows",)
     if query.window.axis:
         return ("windows with OFFSET, and windows of a calendar, are computed whole",)
+    if query.order is not None:
+        return ("time.then orders events with equal times",)
     template = sweep_template(query)
     if isinstance(template, str):
         return (template,)

@@ -35,7 +35,7 @@ def needs_only_times(query: BoundQuery) -> bool:
     Differences of positions must be differences of times for DURATION.
     """
     kinds = {term.kind for item in query.aggregates if item.measure for term in item.measure.terms}
-    if query.window.keeps_lengths:
+    if query.order is None and query.window.keeps_lengths:
         return kinds <= {MeasureKind.LENGTH, MeasureKind.DURATION}
     return kinds <= {MeasureKind.LENGTH}
 

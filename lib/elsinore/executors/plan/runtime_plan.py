@@ -24,6 +24,7 @@ from elsinore.executors.plan.alike import (
     alike_in_measures,
     alike_in_participation,
 )
+from elsinore.executors.plan.order_events import ordered_units
 from elsinore.executors.plan.participation_sets import participation_sets
 from elsinore.executors.plan.units import (
     EVERYTHING,
@@ -148,7 +149,7 @@ class RuntimePlan:
             request: the windows to compute, and how.
         """
         columns = EventColumns.of(events)
-        for unit in self.units:
+        for unit in ordered_units(self.units, columns):
             request.tell(unit.names)
             with memory_failures(f"computing {some_of(unit.names)}", hint=_LESS):
                 yield unit.run(columns, request)

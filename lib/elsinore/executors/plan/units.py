@@ -82,6 +82,13 @@ class Unit(ABC):
             request: the windows to compute, and how.
         """
 
+    @abstractmethod
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with queries that run for its queries.
+
+        They can have other accumulators, and other positions of events.
+        """
+
     @property
     def names(self) -> tuple[str, ...]:
         """Return the names of the queries."""
@@ -93,6 +100,10 @@ class AloneUnit(Unit):
     """One query that greta runs."""
 
     executor = GRETA
+
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with another query; see `Unit.running`."""
+        return type(self)(tuple(queries))
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the query; see `Unit.run`."""
@@ -119,10 +130,6 @@ class LoweredUnit(Unit):
         return restored(self.made[0].run_lowered(columns, request), self.queries)
 
     @abstractmethod
-    def running(self, queries: Sequence[BoundQuery]) -> Self:
-        """Return the unit with queries that run for its queries, with other accumulators."""
-
-    @abstractmethod
     def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of queries without exact sums; see `Unit.run`."""
 
@@ -145,7 +152,7 @@ class OrderedUnit(LoweredUnit):
         return cls(found.queries, lower_ordered(found))
 
     def running(self, queries: Sequence[BoundQuery]) -> Self:
-        """Return the unit with other queries; see `LoweredUnit.running`."""
+        """Return the unit with other queries; see `Unit.running`."""
         found = _set_running(self.lowered.found, queries)
         return type(self)(found.queries, lower_ordered(found, backwards=self.lowered.backwards))
 
@@ -168,7 +175,7 @@ class SegmentsUnit(LoweredUnit):
         return cls(tuple(queries), tuple(map(tuple, shared)), lower_passes(queries, shared))
 
     def running(self, queries: Sequence[BoundQuery]) -> Self:
-        """Return the unit with other queries; see `LoweredUnit.running`."""
+        """Return the unit with other queries; see `Unit.running`."""
         return self.of(queries, self.shared)
 
     def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
@@ -209,6 +216,10 @@ class SweepUnit(Unit):
         """Return the unit of a set."""
         return cls(swept.queries, swept)
 
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `Unit.running`."""
+        return type(self)(tuple(queries), self.swept.running(queries))
+
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`."""
         return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
@@ -222,6 +233,10 @@ class ParticipationUnit(Unit):
     """
 
     executor = SWEEP
+
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `Unit.running`."""
+        return type(self)(tuple(queries))
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of `participation_query`; see `Unit.run`."""
@@ -242,6 +257,10 @@ class ExtremesUnit(Unit):
 
     executor = GRETA
 
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with another query; see `Unit.running`."""
+        return type(self)(tuple(queries))
+
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of a query of `measure_queries`; see `Unit.run`."""
         return aggregate_extremes(self.queries[0], columns, owned=request.owned)
@@ -258,6 +277,10 @@ class LongestUnit(Unit):
     def of(cls, swept: SweepSet) -> LongestUnit:
         """Return the unit of a set."""
         return cls(swept.queries, swept)
+
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `Unit.running`."""
+        return type(self)(tuple(queries), self.swept.running(queries))
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`.
@@ -284,7 +307,7 @@ class HamletUnit(LoweredUnit):
         return cls(found.queries, make_tables(found), decisions)
 
     def running(self, queries: Sequence[BoundQuery]) -> Self:
-        """Return the unit with other queries; see `LoweredUnit.running`."""
+        """Return the unit with other queries; see `Unit.running`."""
         return self.of(_set_running(self.lowered.found, queries), self.decisions)
 
     def run_lowered(self, columns: EventColumns, request: Request) -> list[PartialRows]:
