@@ -81,7 +81,7 @@ def expected(settings: Settings, files: list[Path], end: int) -> set[tuple[str, 
     found = set[tuple[str, ...]]()
     for query in load_own_workload(settings, stream).queries:
         for row in two_step(query, table):
-            group = json.dumps(dict(row.group), separators=(",", ":"))
+            group = json.dumps(dict(row.group))
             if int(row.window_end) <= parse_instant(f"2013-01-01T{end:02}:00:00Z"):
                 found |= {
                     (query.name, group, str(int(row.window_start)), name, str(numbers_of(value)[1]))
