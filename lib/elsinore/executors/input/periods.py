@@ -14,8 +14,9 @@ def period_numbers(window: Window, positions: np.ndarray) -> np.ndarray:
     """Return the number of the period of each event, given the positions of their times."""
     if window.clock is None:
         return positions // window.within
-    ordered = isinstance(window, OrderedWindow)
-    return window.numbers_at(window.unordered(positions) if ordered else positions)
+    if isinstance(window, OrderedWindow):
+        positions = window.unordered(positions)
+    return window.numbers_at(positions)
 
 
 def period_table(window: Window, positions: np.ndarray) -> PeriodTable:
