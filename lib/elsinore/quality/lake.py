@@ -41,8 +41,8 @@ class TopResult(NamedTuple):
         log2: its binary logarithm; None for zero.
         group_key: the group, as JSON.
         window_start, window_end: the half-open window, UTC.
-        values: each aggregate of this result with its nearest double and, for an integer, all of
-            its digits.
+        values: each value of this result with its nearest double and, for an integer, all of its
+            digits. A string or a boolean has its text instead of digits, and no double.
     """
 
     aggregate: str
@@ -54,7 +54,7 @@ class TopResult(NamedTuple):
     values: tuple[tuple[str, float | None, str | None], ...] = ()
 
     def value_of(self, aggregate: str) -> tuple[float | None, str | None]:
-        """Return the double and the digits of an aggregate; None for both if it has no value."""
+        """Return the double and the digits or text of a value; None for both if there is none."""
         found = (one[1:] for one in self.values if one[0] == aggregate)
         return next(found, (None, None))
 

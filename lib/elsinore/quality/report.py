@@ -464,7 +464,13 @@ def show_times(start: datetime, end: datetime) -> str:
 
 
 def show_value(top: TopResult, label: str, time_class: Callable[[int], int] | None) -> str:
-    """Return one aggregate of a result, or a dash if it has no value.
+    """Return one value of a result, or a dash if it has none.
+
+    >>> day = datetime(2013, 2, 8)
+    >>> values = (("COUNT(*)", 1e4, "10000"), ("code", None, "007"), ("is_large", None, "true"))
+    >>> top = TopResult("COUNT(*)", "10000", 13.3, "{}", day, day + timedelta(hours=1), values)
+    >>> [show_value(top, label, None) for label in ("COUNT(*)", "code", "is_large", "none")]
+    ['10,000', '007', 'true', '–']
 
     Args:
         top: the result.
@@ -474,6 +480,8 @@ def show_value(top: TopResult, label: str, time_class: Callable[[int], int] | No
     value, digits = top.value_of(label)
     if digits is None:
         return "–" if value is None else f"{value:,.6g}"
+    if value is None:  # a string or a boolean
+        return digits
     if time_class is None:
         return shorten_count(digits)
     time = str(time_class(int(digits)))

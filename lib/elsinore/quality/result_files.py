@@ -100,7 +100,7 @@ def _read(
         for row in part.filter(is_own).select(_COLUMNS).to_pylist():
             place = row["window_start"], row["window_end"], row["group_key"], row["step"] or 0
             of_place = found.setdefault(row["query"], {}).setdefault(place, {})
-            of_place[row["aggregate"]] = row["value"] if row["exact"] is None else row["exact"]
+            of_place[row["aggregate"]] = _value(row["value"], row["exact"])
     return found
 
 
@@ -119,12 +119,23 @@ def _as_csv(query: BoundQuery, rows: Mapping[_Place, Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
+def _value(value: float | None, exact: str | None) -> float | str | None:
+    """Return the digits of an integer, a double, or the text of a string or boolean.
+
+    >>> _value(7.0, "7"), _value(0.5, None), _value(None, "=1+1")
+    ('7', 0.5, "'=1+1")
+    """
+    if exact is None:
+        return value
+    return _without_formula(exact) if value is None else exact
+
+
 def _cell(value: float | str | None, is_instant: bool) -> float | str | None:
     return format_instant(int(value)) if is_instant and value is not None else value
 
 
 def _without_formula(value: Any) -> Any:
-    """Return a value of a group; a string that looks like a formula gets a quote before it.
+    """Return a value of a result; a string that looks like a formula gets a quote before it.
 
     >>> _without_formula("=1+1"), _without_formula("UA"), _without_formula(-7)
     ("'=1+1", 'UA', -7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shlex
@@ -385,6 +386,32 @@ def test_a_card_links_its_results_as_csv_and_shows_their_sql(tmp_path: Path) -> 
     reworded = [row | {"query_fingerprint": "f" * 64} for row in rows]
     read(tmp_path, reworded, own)
     assert not (tmp_path / "reports" / lake.RUN / "delays.csv").exists(), "another query's results"
+
+
+@pytest.mark.slow
+def test_strings_and_booleans_are_shown_as_they_are_and_run_no_formula(tmp_path: Path) -> None:
+    text = """QUERY delays RETURN c, COUNT(*), upper(c) AS code, COUNT(*) > 5 AS many
+    PATTERN A+ GROUP-BY c WITHIN 1 hour;"""
+    file = tmp_path / "w.sase"
+    file.write_text(text)
+    own = load_workload(file, stream_schema({"A": {"c": "string"}}, time="iso"))
+    long = "THE CODE OF A FLIGHT"
+    rows = []
+    for hour, code in (("10", "007"), ("10", "=CMD()"), ("11", long)):
+        group = json.dumps({"c": code.lower()})
+        rows.append(found("delays", f"2013-01-01T{hour}", 6, group))
+        for name, value in (("code", code), ("many", "true")):
+            no_number = {"aggregate": name, "value": None, "exact": value, "log2": None}
+            rows.append(found("delays", f"2013-01-01T{hour}", 6, group, **no_number))
+    read(tmp_path, rows, own)
+    card = page(tmp_path)
+    for shown in ("007", "=CMD()", long, "true"):
+        assert f"<b>{shown}</b>" in card
+    lines = (tmp_path / "reports" / lake.RUN / "delays.csv").read_text().splitlines()
+    assert lines[0] == "c,window_start,window_end,COUNT(*),code,many"
+    assert [line.split(",")[3:] for line in lines[1:]] == [
+        ["6", "007", "true"], ["6", "'=CMD()", "true"], ["6", long, "true"],
+    ]  # fmt: skip
 
 
 def test_a_query_with_very_many_results_has_no_csv(
