@@ -45,6 +45,8 @@ Column: TypeAlias = pa.Array | list[Any]
 
 #: Integers that a double holds without a doubt: 2^53 may have been `9007199254740993.0`.
 EXACT_IN_DOUBLE = 2**53 - 1
+#: The same for narrower floats, of columns in Arrow.
+_EXACT_IN = {pa.float16(): 2**11 - 1, pa.float32(): 2**24 - 1}
 MIN_LONG, MAX_LONG = -(2**63), 2**63 - 1
 #: Longer numbers are beyond every double and long; and Python refuses to read very long ones.
 _MAX_DIGITS = 400
@@ -151,7 +153,7 @@ def _digits_of(column: pa.Array) -> Typed | None:
     of = column.type
     if types.is_floating(of):  # pandas stores integers with NULL as doubles
         doubles = column.cast(pa.float64())
-        exact = pc.less_equal(pc.abs(doubles), float(EXACT_IN_DOUBLE))
+        exact = pc.less_equal(pc.abs(doubles), float(_EXACT_IN.get(of, EXACT_IN_DOUBLE)))
         whole = pc.and_(exact, pc.equal(doubles, pc.floor(doubles)))
         if pc.all(whole).as_py() is False:
             return None
@@ -285,6 +287,8 @@ def _all_match(texts: pa.Array, pattern: str) -> bool:
 
 def _python_values(column: pa.Array) -> list[Any]:
     values = column.to_pylist()
+    if most := _EXACT_IN.get(column.type):
+        return [v if v is None or abs(v) <= most else NarrowNumber(v, most) for v in values]
     if not types.is_decimal(column.type):
         return values
     return [plain_number(value) if isinstance(value, Decimal) else value for value in values]
@@ -476,6 +480,9 @@ def _exact_integer(value: float) -> int | Fault:
         return Fault(Reason.NOT_FINITE, f"{text} is not finite")
     if not value.is_integer():
         return Fault(Reason.WRONG_TYPE, f"{text} {_FRACTION}")
+    if isinstance(value, NarrowNumber):
+        problem = f"may have lost digits: its column is exact up to {value.most}"
+        return Fault(Reason.WRONG_TYPE, f"{text} {problem}; write 64-bit integers")
     if abs(value) > EXACT_IN_DOUBLE:
         problem = "may have lost digits: fractions are exact up to 9007199254740991.0"
         return Fault(Reason.WRONG_TYPE, f"{text} {problem}; write it without a fraction")
@@ -513,6 +520,18 @@ def _double(value: Any) -> float | Fault:
 
 def _boolean(value: Any) -> bool | Fault:
     return value if isinstance(value, bool) else _wrong(value, "boolean")
+
+
+class NarrowNumber(float):
+    """Number of a float of 16 or 32 bits that can be a rounded integer, or is NaN or infinite."""
+
+    most: int  #: up to this, such a float holds all integers
+
+    def __new__(cls, value: float, most: int) -> NarrowNumber:
+        """Return a number with its bound."""
+        number = super().__new__(cls, value)
+        number.most = most
+        return number
 
 
 class WrittenNumber(float):

@@ -123,6 +123,9 @@ def test_instants_beyond_all_years(tmp_path: Path) -> None:
         ("stops", pa.nulls(2), [None, None]),
         ("speed", pa.array([1, 2], pa.uint8()), [1.0, 2.0]),
         ("speed", pa.array([1.5], pa.float32()), [1.5]),
+        ("speed", pa.array([2.0**30], pa.float32()), [2.0**30]),
+        ("stops", pa.array([2.0**24 - 1, None], pa.float32()), [2**24 - 1, None]),
+        ("id", pa.array([2.0**11 - 1], pa.float16()), ["2047"]),
         ("speed", pa.array([Decimal("1.25")], pa.decimal128(10, 2)), [1.25]),
         # Arrow's own cast gives 0.6900000000000001 and 0.09999999999999999.
         ("speed", pa.array([Decimal("0.69")], pa.decimal128(10, 2)), [0.69]),
@@ -154,6 +157,9 @@ def test_types_that_fit(tmp_path: Path, column: str, array: pa.Array, expected: 
         ("stops", pa.array(["5"]), ["wrong_type"]),
         ("stops", pa.array([NOON]), ["wrong_type"]),
         ("stops", pa.array([0.5]), ["wrong_type"]),
+        ("stops", pa.array([2.0**24], pa.float32()), ["wrong_type"]),  # may have been 2^24 + 1
+        ("driver", pa.array([2.0**24], pa.float32()), ["wrong_type"]),
+        ("id", pa.array([2.0**11], pa.float16()), ["wrong_type"]),
         ("stops", pa.array([float("nan")]), ["not_finite"]),
         ("stops", pa.array([Decimal("7.50")], pa.decimal128(10, 2)), ["wrong_type"]),
         ("stops", pa.array([-1], pa.int8()), ["out_of_range"]),
