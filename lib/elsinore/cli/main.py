@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "app", "commands_for", "progress_line", "run_command", "warn_of_open_home"]
 
+#: The longest argument that errors repeat in full, and how much of a longer one they show.
+_LONGEST_WORD, _SHOWN = 4_096, 200
 #: Words of the libraries about options, and the words to show instead.
 _OUR_WORDS = {
     r"Value error, ": "",
@@ -89,6 +91,7 @@ def _run_command(arguments: list[str], is_process: bool) -> int:
         message = error.format_message()
         for words, ours in _OUR_WORDS.items():
             message = re.sub(words, ours, message)
+        message = _with_short(arguments, message)
         is_help = message.startswith("Usage:")  # of a group that was called without a command
         typer.echo(message if is_help else f"elsinore: {message} (see --help)", err=not is_help)
         return error.exit_code
@@ -180,13 +183,23 @@ def warn_of_open_home(home: Path) -> None:
         typer.echo(f"elsinore: every user can read {home}; close it: {close}", err=True)
 
 
+def _with_short(arguments: list[str], message: str) -> str:
+    """Return a message in which arguments that are longer than a path can be are cut."""
+    words = {part for text in arguments for part in (text, text.partition("=")[2])}
+    for word in sorted(words, key=len, reverse=True):
+        if len(word) > _LONGEST_WORD:
+            for shown in (word, " ".join(word.split())):
+                message = message.replace(shown, f"{shown[:_SHOWN]}... ({len(word):,} characters)")
+    return message
+
+
 def _show(error: ElsinoreError, arguments: list[str]) -> None:
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     error = error.told(partial(Hint.for_command, options=options_of(arguments)))
     lines = error.diagnostics if isinstance(error, AuthorError) else (error,)
     for line in lines:
-        typer.echo(f"elsinore: {' '.join(str(line).split())}", err=True)
+        typer.echo(f"elsinore: {_with_short(arguments, ' '.join(str(line).split()))}", err=True)
         if isinstance(line, Diagnostic) and (pointed := line.pointed()):
             typer.echo(pointed, err=True)
 

@@ -159,6 +159,18 @@ def test_the_name_of_a_file_adds_no_line(
     assert any("x\\nelsinore: all is well.txt" in line for line in lines)
 
 
+@pytest.mark.parametrize("form", ["LONG", "--LONG", "check LONG --schema s.yaml"])
+def test_an_endless_argument_is_not_repeated(
+    form: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project)
+    arguments = form.replace("LONG", "x" * 50_000).split()
+    assert run_command(arguments) == 2
+    said = capsys.readouterr().err
+    assert "xxx" in said
+    assert len(said) < 1_000
+
+
 def test_json_in_a_pipe_is_escaped_and_equal(
     project: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
