@@ -557,7 +557,8 @@ def warm_up(port: int) -> None:
     # Imported here, because the keeper does not need them.
     from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 
-    from elsinore.spark.session import connect, set_options
+    from elsinore.spark.session import connect
+    from elsinore.store.session_options import set_options
 
     spark = connect(with_token(f"sc://{_LOOPBACK}:{port}", os.environ.pop(_TOKEN)))
     set_options(spark, TUNING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -10,11 +10,11 @@ from uuid import UUID, uuid4, uuid5
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.sql.connect import proto
 
 from elsinore.settings import Settings
 from elsinore.spark.options import session_options
 from elsinore.spark.server import server_url, stop_server, with_parameters
+from elsinore.store.session_options import set_options
 from elsinore.store.task_failures import BrokenServerError, spark_failures
 
 #: The namespace of session ids, an arbitrary constant. The ids are derived from session names.
@@ -67,19 +67,6 @@ def connect(url: str, session: UUID | None = None) -> Any:
 
     spark.client.set_retry_policies([DefaultPolicy(max_retries=_TRIES)])
     return spark
-
-
-def set_options(session: Any, options: Mapping[str, str]) -> None:
-    """Set options of a session in one request.
-
-    `session.conf.set` takes a request per option, 10 ms each. The builder ignores errors.
-
-    Raises:
-        PySparkException: an option belongs to the whole server, or the server is gone.
-    """
-    pairs = [proto.KeyValue(key=name, value=value) for name, value in options.items()]
-    changes = proto.ConfigRequest.Set(pairs=pairs)
-    session.client.config(proto.ConfigRequest.Operation(set=changes))
 
 
 def _named(url: str, name: str) -> Any:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,8 @@ import pyarrow.compute as pc
 
 from elsinore.errors import DataError, SetupError
 from elsinore.places import scheme
-from elsinore.store.delta_log import arrow_dataset, open_table
+from elsinore.store.delta_log import OpenTable, arrow_dataset, open_table
+from elsinore.store.regions import Hours, Landings
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _LOG = "_delta_log"
@@ -80,21 +82,70 @@ def latest_commits(table: str, limit: int) -> list[LoggedCommit] | None:
         return None
 
 
+class StoredDefinition(NamedTuple):
+    """The columns of a table, in Spark's JSON, and its properties."""
+
+    columns: dict[str, Any]
+    properties: Mapping[str, str]
+
+
+def stored_definition(table: str) -> StoredDefinition | None:
+    """Return the columns and the properties of the latest version of a table."""
+    opened = _open_plain(table)
+    if opened is None:
+        return None
+    columns = json.loads(opened.schema().to_json())
+    return StoredDefinition(columns, opened.metadata().configuration)
+
+
 def count_between(table: str, column: str, first: str, last: str) -> int | None:
     """Return the number of rows of a table whose text in a column is in a range."""
+    opened = _open_plain(table)
+    if opened is None:
+        return None
+    condition = [[(column, ">=", first), (column, "<=", last)]]
+    inside = (pc.field(column) >= first) & (pc.field(column) <= last)
+    return int(arrow_dataset(opened, condition).count_rows(filter=inside))
+
+
+def count_by_hour(
+    table: str, hours: Hours | Landings, version: int | None = None
+) -> dict[str, int] | None:
+    """Return the number of rows of each of some hours that has rows.
+
+    It reads one column, of files that can have rows of these hours.
+
+    Args:
+        table: The directory of a table that is partitioned by day.
+        hours: The hours.
+        version: The version; None: the latest one.
+    """
+    opened = _open_plain(table, version)
+    if opened is None:
+        return None
+    counts: Counter[str] = Counter()
+    rows = arrow_dataset(opened, hours.conditions(by_day=True))
+    try:
+        inside = hours.expression(by_day=True)
+        for batch in rows.to_batches(columns=[hours.column], filter=inside):
+            for found in pc.value_counts(batch.column(0)).to_pylist():
+                counts[found["values"]] += found["counts"]
+    except FileNotFoundError:  # it was vacuumed; Spark's error names the table and the fix
+        return None
+    return dict(counts)
+
+
+def _open_plain(table: str, version: int | None = None) -> OpenTable | None:
+    """Open a table whose data files contain exactly its rows; None: only Spark can read it."""
     if not _versions(table):
         return None
     try:
-        opened = open_table(Path(table))
-        if opened.protocol().min_reader_version != _PLAIN:
-            return None
-        condition = [[(column, ">=", first), (column, "<=", last)]]
-        inside = (pc.field(column) >= first) & (pc.field(column) <= last)
-        return int(arrow_dataset(opened, condition).count_rows(filter=inside))
+        opened = open_table(Path(table), version)
     except SetupError as error:
         if "features" not in error.fields:
             raise
         return None
+    return opened if opened.protocol().min_reader_version == _PLAIN else None
 
 
 def _versions(table: str) -> list[int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from elsinore.errors import ParameterError
 from elsinore.places import scheme
@@ -21,10 +22,14 @@ from elsinore.store.delta_log import KEEP_ROWS
 from elsinore.store.failures import try_again
 from elsinore.store.read_log import (
     count_between,
+    count_by_hour,
     latest_commits,
     latest_version,
     remove_empty_log,
+    stored_definition,
 )
+from elsinore.store.regions import Hours, Landings
+from elsinore.store.session_options import options_set, set_options
 from elsinore.store.sql_text import path_table, quote_name, quote_text
 from elsinore.store.stored_schema import compare, definition, require_fitting
 from elsinore.store.tables import Difference, TableSchema
@@ -105,8 +110,7 @@ class SparkTables:
         cls, spark: SparkSession, root: str | Path, schemas: Mapping[str, TableSchema]
     ) -> SparkTables:
         """Return the tables of a lake, and set the options of the session that they need."""
-        for name, value in _SESSION.items():
-            spark.conf.set(name, value)
+        set_options(spark, _SESSION)
         return cls(spark, str(root).rstrip("/"), schemas)
 
     def schema(self, table: str) -> TableSchema:
@@ -182,13 +186,15 @@ class SparkTables:
 
     def difference(self, table: str) -> Difference | None:
         """Return how a table differs from its declaration; None if it has not been created."""
+        schema, known = self.schema(table), stored_definition(self.path(table))
+        if known is not None:
+            return compare(schema, StructType.fromJson(known.columns), known.properties)
         try:
             stored = self.read(table).schema
         except PySparkException as error:
             if error.getCondition() in MISSING:
                 return None
             raise
-        schema = self.schema(table)
         return compare(schema, stored, self.properties(table) if schema.of_stream else {})
 
     def properties(self, table: str) -> dict[str, str]:
@@ -278,6 +284,18 @@ class SparkTables:
             return number
         inside = F.col(column).between(F.lit(first), F.lit(last))
         return self.read(table).where(inside).count()
+
+    def count_by_hour(
+        self, table: str, hours: Hours | Landings, version: int | None = None
+    ) -> dict[str, int] | None:
+        """Return the number of rows of each hour with rows; None if only Spark can count them.
+
+        Args:
+            table: Name of a table that is partitioned by day.
+            hours: The hours.
+            version: The version; None: the latest one.
+        """
+        return count_by_hour(self.path(table), hours, version)
 
     def history(self, table: str, limit: int | None = None) -> list[Commit]:
         """Return the commits of a table, the latest first, at most `limit`."""
@@ -463,8 +481,7 @@ class SparkTables:
             ConflictError: other writers won each time.
             DataError: the table uses a feature that Delta does not support.
         """
-        for name, size in _OPTIMIZE.items():
-            self.spark.conf.set(name, size)
+        set_options(self.spark, _OPTIMIZE)
         self._execute(table, f"OPTIMIZE {self.name(table)}", note)
 
     def vacuum(self, table: str, hours: int, note: Note) -> int:
@@ -519,19 +536,12 @@ class SparkTables:
         self._execute(table, f"{change} {back}", note)
         return version
 
-    @contextmanager
-    def _noted(self, note: Note | None, once: Once | None = None) -> Iterator[None]:
+    def _noted(self, note: Note | None, once: Once | None = None) -> AbstractContextManager[None]:
         """Set the options of a statement that has none of its own."""
         options = {} if note is None else {_NOTE: json.dumps(note)}
         if once:
             options |= {_APPLICATION: once.application, _NUMBER: str(once.number)}
-        try:
-            for name, value in options.items():
-                self.spark.conf.set(name, value)
-            yield
-        finally:
-            for name in options:
-                self.spark.conf.unset(name)
+        return options_set(self.spark, options)
 
     # ------------------------------------------------------------------------- size of jobs
 
@@ -547,13 +557,15 @@ class SparkTables:
         save.
         """
         is_small = self.is_small(rows)
-        self.spark.conf.set("spark.sql.adaptive.enabled", str(not is_small).lower())
-        # The embedded server generates no code by default.
-        self.spark.conf.set("spark.sql.codegen.wholeStage", str(not is_small).lower())
-        mode = "NO_CODEGEN" if is_small else "FALLBACK"
-        self.spark.conf.set("spark.sql.codegen.factoryMode", mode)
         partitions = 1 if is_small else max(cores, -(-rows // _PER_TASK))
-        self.spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+        options = {
+            "spark.sql.adaptive.enabled": str(not is_small).lower(),
+            # The embedded server generates no code by default.
+            "spark.sql.codegen.wholeStage": str(not is_small).lower(),
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN" if is_small else "FALLBACK",
+            "spark.sql.shuffle.partitions": str(partitions),
+        }
+        set_options(self.spark, options)
 
 
 #: Rows of a batch that one task handles, and rows per task of a larger one.
