@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (its usual name)
 
 from elsinore.publish import publish_hours
 from elsinore.publish.publish_hours import Published, publish
 from elsinore.publish.tables import RESULTS, STAGED
+from elsinore.store import spark_tables
+from elsinore.store.spark_tables import SparkTables
 from tests.publish.conftest import Ground, staged_rows
 from tests.results_lake import QUERIES, hours
 
@@ -74,6 +78,37 @@ def test_only_rows_that_differ_are_written(ground: Ground, monkeypatch: pytest.M
     }  # fmt: skip
     found = store.read(RESULTS).drop("note").collect()
     assert Counter(found) == Counter(store.read(STAGED).collect())
+
+
+def test_a_first_publication_compares_no_rows(
+    new_ground: Callable[[], Ground], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With numbers from the files, or from Spark, as for a table with deletion vectors."""
+    ground = new_ground()
+    read = list[str]()
+    spark_read = SparkTables.read
+
+    def noted(self: SparkTables, table: str, version: int | None = None) -> DataFrame:
+        read.append(table)
+        return spark_read(self, table, version)
+
+    monkeypatch.setattr(SparkTables, "read", noted)
+    ground.aggregate(QUERIES, hours("15", "17"))
+    first = published(ground, hours("15", "16"))
+    assert read.count(RESULTS) == 0
+    monkeypatch.setattr(spark_tables, "count_by_hour", lambda *_: None)
+    second = published(ground, hours("16", "17"))
+    assert read.count(RESULTS) == 1
+    rows = staged_rows(ground.results)
+    assert staged_rows(ground.results, RESULTS) == rows
+    assert {**first.rows, **second.rows} == Counter(row["window_end_hour"] for row in rows)
+    assert first.inserted + second.inserted == len(rows)
+    # The next publication has rows to compare, and one of them differs.
+    monkeypatch.undo()
+    ground.sql("UPDATE {} SET value = 0.5 WHERE window_end_hour = '2013-02-08T15'", RESULTS)
+    done = published(ground, hours("15", "17"))
+    assert done.hours == ("2013-02-08T15",)
+    assert staged_rows(ground.results, RESULTS) == rows
 
 
 @pytest.mark.long

@@ -19,10 +19,11 @@ from elsinore.publish.tables import (
     of_result_hours,
 )
 from elsinore.store.hour_condition import MOST_RANGES
+from elsinore.store.regions import Hours
 from elsinore.store.spark_tables import Note
 from elsinore.timeline import Interval, hour_label, hours_of, parse_hour, stretches
 
-#: Hours whose results one task compares.
+#: Hours whose results one task compares if their number is not known.
 _FEW_HOURS = 48
 
 #: Number of latest commits that are searched for the commits of the run.
@@ -75,9 +76,10 @@ def publish(
 ) -> Published:
     """Publish the results of some hours from a version of `results_staged`.
 
-    Hours are compared by hashes of their rows first. Without a difference nothing is committed.
-    Otherwise one commit brings the hours that differ to the staged state: a MERGE that changes only
-    rows that differ, or the rows themselves if nothing was published for these hours.
+    Hours are compared by hashes of their rows first, unless none has published rows. Without a
+    difference nothing is committed. Otherwise one commit brings the hours that differ to the staged
+    state: a MERGE that changes only rows that differ, or the rows themselves if nothing was
+    published for these hours.
 
     Args:
         tables: The tables.
@@ -119,13 +121,24 @@ def _hours_to_replace(compared: _Compared, interval: Interval) -> list[int]:
 
 
 def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _Compared:
-    """Compare both tables hour by hour, by two hashes of all rows of an hour."""
+    """Compare both tables hour by hour, by two hashes of all rows of an hour.
+
+    If no row is published for these hours, which is usual, no rows are read: their numbers suffice.
+    """
     store, where = tables.store, of_result_hours(hours_of(interval))
+    staged_rows = store.count_by_hour(STAGED, Hours(interval), staged_version)
+    published_rows = store.count_by_hour(RESULTS, Hours(interval))
+    if staged_rows is not None and published_rows == {}:
+        return _Compared(staged_rows, staged_rows, {}, ())
     columns = store.schema(RESULTS).columns
     # Hashes leave NULL out, so which columns are NULL is hashed too.
     values = [*columns, *(F.isnull(name) for name, column in columns.items() if column.nullable)]
-    is_few = sum(1 for _ in hours_of(interval)) <= _FEW_HOURS
-    store.plan_for(0 if is_few else _MANY, tables.cores)
+    if staged_rows is None or published_rows is None:
+        is_few = sum(1 for _ in hours_of(interval)) <= _FEW_HOURS
+        number = 0 if is_few else _MANY
+    else:
+        number = sum(staged_rows.values()) + sum(published_rows.values())
+    store.plan_for(number, tables.cores)
 
     def hashed(frame: DataFrame, sign: int) -> DataFrame:
         return frame.where(where).select(
@@ -153,7 +166,7 @@ def _compare(tables: ResultTables, interval: Interval, staged_version: int) -> _
     )
 
 
-#: Rows that many hours are taken to have.
+#: Rows that more hours are taken to have.
 _MANY = 500_000
 
 
