@@ -8,6 +8,8 @@ that it calls read a field when they need it. A field that is a tuple is a refer
 Numba compiles called functions into their caller and optimizes them again at each call level. A
 function that is called by address is compiled once. Its arguments are integers and borrowed
 tuples, and its result is an integer.
+
+If compilation is disabled, a borrowed tuple is the tuple itself, and an address is the function.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from llvmlite import ir
-from numba import _dispatcher, typeof
+from numba import _dispatcher, config, typeof
 from numba.core import cgutils, types
 from numba.core.extending import models, register_model
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import intrinsic, lower_getattr_generic
+from numba.extending import lower_getattr_generic
 
-from elsinore.numbers.compiled import by_address
+from elsinore.numbers.compiled import by_address, intrinsic
 
 _NAMED_TUPLE: Any = types.BaseNamedTuple  # type: ignore[attr-defined]
 
@@ -45,6 +47,8 @@ def borrowed_types(*tuples: NamedTuple) -> list[Borrowed]:
     They are cached by fingerprint, because Numba needs half a millisecond to find the type of 80
     arrays.
     """
+    if config.DISABLE_JIT:  # nothing is compiled for them
+        return [Borrowed(types.void)] * len(tuples)
     found = []
     for each in tuples:
         mark = _dispatcher.compute_fingerprint(each)
@@ -82,7 +86,7 @@ def _read_field(context: Any, builder: ir.IRBuilder, typ: Borrowed, value: Any, 
     return model.load_from_data_pointer(builder, pointer)
 
 
-@intrinsic
+@intrinsic(plain=lambda value: value)
 def borrow(_typing: Any, value: types.Type) -> Any:
     """Return a reference to a named tuple; its fields are read as in the tuple."""
 
@@ -113,10 +117,10 @@ INTEGER = types.int64
 
 
 @cache
-def address_of(function: Callable[..., int], *kinds: types.Type) -> int:
+def address_of(function: Callable[..., int], *kinds: types.Type) -> Any:
     """Return the address of a function that is compiled for given types of arguments.
 
-    The code is compiled, or loaded from the cache.
+    The code is compiled, or loaded from the cache (`compiled.by_address`).
 
     Args:
         function: plain Python that Numba can compile.
@@ -125,7 +129,7 @@ def address_of(function: Callable[..., int], *kinds: types.Type) -> int:
     return by_address(function, kinds, INTEGER)
 
 
-@intrinsic
+@intrinsic(plain=lambda function, arguments: function(*arguments))
 def call(_typing: Any, address: types.Type, arguments: Any) -> Any:
     """Call the function at an address with a tuple of arguments; return its integer."""
     kinds = tuple(arguments)

@@ -9,14 +9,19 @@ through all LLVM passes and emits its machine code, even if the function is only
 others. The callers link and optimize it again, at each call level. LLVM also assumes that loops
 are long, and unrolls each one four times. Most loops of greta run over one to three accumulators,
 and most runs of lanes have tens.
+
+With `NUMBA_DISABLE_JIT=1` kernels run as plain Python, for a debugger and for `make coverage`. The
+results are the same.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from llvmlite import binding as llvm
 from numba import config, njit, types
 from numba.core import typed_passes, untyped_passes
@@ -26,6 +31,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic as numba_intrinsic
 
 #: Numba's passes for constructs that no kernel contains: a tenth of the compile time.
 _NEEDLESS = frozenset((
@@ -203,20 +209,30 @@ def kernel(function: Any, *, library: type[JITCodeLibrary] = Lean, nogil: bool =
         library: kind of its code.
         nogil: whether the kernel releases Python's lock.
     """
+    if config.DISABLE_JIT:
+        return _like_compiled(function)
     options = {"pipeline_class": compiler_to(library), "nogil": nogil}
     compiled: Any = njit(cache=True, _nrt=False, no_cfunc_wrapper=True, **options)(function)
-    if not config.DISABLE_JIT:  # otherwise njit returns the function
-        compiled._cache = QuickCache(function)
-        _KERNELS.append(compiled)
+    compiled._cache = QuickCache(function)
+    _KERNELS.append(compiled)
     return compiled
 
 
-def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> int:
+def _like_compiled(function: Any) -> Any:
+    """Return a kernel as plain Python that, like compiled code, overflows without a warning."""
+    return np.errstate(all="ignore")(function)
+
+
+def by_address(function: Any, arguments: tuple[Any, ...], result: Any) -> Any:
     """Return the address of a kernel that other kernels call; compiled, or loaded from the cache.
+
+    If compilation is disabled, the function itself takes the place of its address.
 
     Its library is `Once`: Hamlet's kernels run over blocks and many lanes, and took a quarter
     longer with `Lean`.
     """
+    if config.DISABLE_JIT:
+        return function
     compiled: Any = CFunc(function, (arguments, result), {}, {"_nrt": False}, compiler_to(Once))
     compiled._cache = QuickCache(function)
     compiled.compile()
@@ -241,6 +257,19 @@ def helper(
         "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
     }  # fmt: skip
     return Helper(function, targetoptions=options, pipeline_class=compiler_to(library))
+
+
+def intrinsic(*, plain: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator for a function that generates LLVM code for its calls in kernels.
+
+    Args:
+        plain: a function with the same effect, which is called if compilation is disabled.
+    """
+
+    def decorate(generator: Callable[..., Any]) -> Any:
+        return plain if config.DISABLE_JIT else numba_intrinsic(generator)
+
+    return decorate
 
 
 #: A kernel that threads can run in parallel: it releases Python's lock.

@@ -7,10 +7,11 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+
+from elsinore.numbers.compiled import intrinsic
 
 
-@intrinsic
+@intrinsic(plain=lambda array, index: None)
 def prefetch(_typing: Any, array: Any, index: Any) -> Any:
     """Begin to load `array[index]` (one dimension, contiguous) into the nearest cache.
 

@@ -114,7 +114,7 @@ def add_scaled(left, left_exponent, right, right_exponent):
     if right == 0.0:
         return left, left_exponent
     if left_exponent >= right_exponent:
-        distance = max(right_exponent - left_exponent, -1100)
+        distance = int(max(right_exponent - left_exponent, -1100))
         return normal(left + math.ldexp(right, distance), left_exponent)
-    distance = max(left_exponent - right_exponent, -1100)
+    distance = int(max(left_exponent - right_exponent, -1100))
     return normal(right + math.ldexp(left, distance), right_exponent)
