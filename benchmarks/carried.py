@@ -32,10 +32,11 @@ from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.output.finish import finish_long
 from elsinore.executors.plan import compile_plan
-from elsinore.lake.kept_hours import FOLDER
+from elsinore.lake.cached_hours import FOLDER
 from elsinore.ledger.event_changes import EventChanges
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
+from elsinore.sharing.statistics import Statistics
 from elsinore.spark.aggregate_hours import Aggregated
 from elsinore.store.regions import Hours
 from elsinore.store.tables import STAGED
@@ -92,7 +93,14 @@ def _workload(ground: Ground, window: str) -> Workload:
 def _run(ground: Ground, workload: Workload, owned: Interval) -> Aggregated:
     none = np.array([], np.int64)
     changes = EventChanges(none, none, ground.lake.version("events"))
-    return aggregate_interval(ground, workload, owned, compile_plan(workload, None), changes)
+    plan = compile_plan(workload)
+    if any(query.window.within > HOUR for query in workload.queries):
+        # So many events that panes are cached.
+        rates = Statistics.given(HOUR, dict.fromkeys(workload.schema.by_name, float(EVENTS)))
+        plan = compile_plan(workload, rates, slice_length=HOUR)
+        assert plan.cached is not None
+        assert len(plan.cached.queries) == len(workload.queries)
+    return aggregate_interval(ground, workload, owned, plan, changes)
 
 
 def _again(ground: Ground, workload: Workload) -> Aggregated:

@@ -82,7 +82,7 @@ def _staged(
         plan_run(lake, workload, hours, changes=changes, run=run)
     static_plan = load_plan(lake, workload, hours)
     statistics = load_statistics(lake, static_plan.statistics_fingerprint)
-    plan = compile_plan(workload, statistics, static_plan=static_plan)
+    plan = compile_plan(workload, statistics, static_plan=static_plan, slice_length=hours.length)
     tables = [ResultTables.open(spark, settings.of_workload(one.name)) for one in answered]
     asked = [Asked(one.workload, own) for one, own in zip(answered, tables, strict=True)]
     done = aggregate_hours(

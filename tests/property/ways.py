@@ -22,7 +22,7 @@ from elsinore.executors.graph.layout import lay_out
 from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
 from elsinore.executors.hamlet.kernels.ways import BESIDE
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
+from elsinore.executors.linear.cached_panes import CachedPanes, cache_refusals
 from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.output.finish import finish
@@ -30,6 +30,7 @@ from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.plan import (
     REFUSALS,
     AloneUnit,
+    CachedPanesUnit,
     Executor,
     HamletUnit,
     Request,
@@ -73,7 +74,7 @@ class Way:
         name: begins with the executor's.
         plan: who runs what.
         swept: how sweeps are run, by the arguments of `aggregate_sweep`.
-        carried: the blocks by which panes are worked out, of which windows are made.
+        block: the length of the blocks whose panes are computed; None: no cached panes.
         folded: whether blocks are put together into panes first.
         constants: of modules, that lead another way through the code: module, name, value.
     """
@@ -81,7 +82,7 @@ class Way:
     name: str
     plan: RuntimePlan
     swept: Mapping[str, Any] = field(default_factory=dict)
-    carried: int | None = None
+    block: int | None = None
     folded: bool = False
     constants: Sequence[tuple[ModuleType, str, object]] = ()
 
@@ -103,8 +104,8 @@ class Way:
         return tuple({query.name: query for query in asked}.values())
 
     def _parts(self, events: EventTable, owned: Interval | None) -> Iterator[PartialRows]:
-        if self.carried is not None:
-            cut, whole = (CarriedPanes(self.plan.queries, n) for n in (self.carried, 2**61))
+        if self.block is not None:
+            cut, whole = (CachedPanes(self.plan.queries, n) for n in (self.block, 2**61))
             panes = list(cut.pane_rows(events))
             if self.folded:
                 panes = list(cut.folded(panes, whole.block))
@@ -289,11 +290,13 @@ def _linear(queries: Sequence[BoundQuery], dice: Dice, plans: int) -> Iterator[W
     yield Way("sweep without panes, in threads", plan, {"panes": False, "threads": 3})
     yield Way("sweep with little room", plan, constants=little)
     yield Way("sweep by panes with little room", plan, {"panes": True}, constants=little)
-    carried = _plan(map(SweepUnit.of, sweep_sets([q for q in swept if not carried_refusals(q)])))
-    half = _half_pane(carried.queries)
-    yield Way("sweep, carried panes", carried, carried=2**61)
-    yield Way("sweep, carried half panes", carried, carried=half)
-    yield Way("sweep, carried panes of halves", carried, carried=half, folded=True)
+    able = [query for query in swept if not cache_refusals(query)]
+    cached = _plan([CachedPanesUnit.of(able)] if able else [])
+    half = _half_pane(cached.queries)
+    yield Way("sweep, cached panes without a cache", cached)
+    yield Way("sweep, cached panes", cached, block=2**61)
+    yield Way("sweep, cached half panes", cached, block=half)
+    yield Way("sweep, cached panes of halves", cached, block=half, folded=True)
 
 
 def _half_pane(queries: Sequence[BoundQuery]) -> int:
@@ -314,6 +317,7 @@ def _anything(queries: Sequence[BoundQuery], dice: Dice) -> RuntimePlan:
         queries,
         segments=random_plan(dice, fixed),
         sweeps=[tuple(query.name for query in swept if dice.chance(0.3))],
+        cached=[query.name for query in swept if dice.chance(0.1)],
         ordered=_ordered(others[:cut]) + _ordered(others[cut:]),
         sets=sets,
     )

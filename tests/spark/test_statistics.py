@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from elsinore.lake.kept_hours import drop_kept_hours
+from elsinore.lake.cached_hours import drop_cached_hours
 from elsinore.lake.plans import load_plan, plan_run
 from elsinore.query.load_workload import read_workload
 from elsinore.settings import Settings
@@ -51,7 +51,7 @@ def test_tasks_count_what_the_driver_counts(
         return load_plan(lake, workload, run).statistics_fingerprint
 
     def anew(least: int) -> str:
-        drop_kept_hours(lake.root)
+        drop_cached_hours(lake.root)
         return counted(least)
 
     monkeypatch.setattr("elsinore.lake.plans.FEWEST_BYTES", 0)

@@ -27,6 +27,7 @@ from elsinore.sharing.observe import observe
 from elsinore.sharing.replan import load_plan
 from elsinore.sharing.statistics import Statistics, load_rates
 from elsinore.template.support import lowered
+from elsinore.timeline import HOUR
 from elsinore.wording import visible
 
 
@@ -101,8 +102,11 @@ def explain(
             "explain needs a plan, rates or events",
             hint="add --plan FILE, --rates FILE or --events FILE",
         )
-    # The pipeline runs a stored plan; `elsinore run` decides without one.
-    runtime = compile_plan(bound, statistics, static_plan=None if plan is None else found)
+    if plan is None:  # as `elsinore run`, which has no static plan and reads all events
+        runtime = compile_plan(bound, statistics)
+    else:  # as the pipeline, with a stored plan; its schedule computes an hour per run
+        hourly = HOUR if bound.schema.time_unit.is_calendar else None
+        runtime = compile_plan(bound, statistics, static_plan=found, slice_length=hourly)
     explained = Explained(bound, found, statistics, runtime)
     if plot is not None:
         explained.draw(plot)

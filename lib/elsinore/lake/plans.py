@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from elsinore.choices import TIME_LIMIT, Optimizer
 from elsinore.errors import DataError
 from elsinore.executors.profile import measure
+from elsinore.lake.cached_hours import CachedHours, read_cached
 from elsinore.lake.event_files import hour_shares
-from elsinore.lake.kept_hours import KeptHours, read_kept
 from elsinore.lake.stored_events import StoredEvents
 from elsinore.ledger.event_changes import EventChanges
 from elsinore.ledger.run_metrics import PROFILE_FINGERPRINT, Metric, note_metrics, text_metrics
@@ -150,7 +150,7 @@ def _counted(
         return events.statistics()
     counts = EventCounts(workload)
     asked = [f"counts {_MEANING}", *counts.attributes, *event_types(workload)]
-    kept = KeptHours.of(lake, [*asked, *workload.schema.by_name, *partition_keys(workload)])
+    kept = CachedHours.of(lake, [*asked, *workload.schema.by_name, *partition_keys(workload)])
     hours = tuple(hours_of(whole))
     found = kept.find(lake.root, hours, version, changes)
     missing = [hour for hour in hours if hour not in found]
@@ -169,7 +169,7 @@ def _counted(
 
     (tasks or in_turn)(len(parts), keep)
     for path in kept.all_of(lake.root, hours, version, changes):
-        counts.add_table(read_kept([path]))
+        counts.add_table(read_cached([path]))
     kept.drop_before(whole.start - 2 * DAY)  # nightly maintenance reads the hours of the day
     return counts.statistics(whole)
 

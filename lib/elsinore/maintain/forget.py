@@ -24,7 +24,7 @@ from elsinore.ingest.landing_zone import LandingFile, all_files, blank_lines
 from elsinore.ingest.refresh import refresh
 from elsinore.ingest.tables import EVENTS, QUARANTINE, RAW, IngestTables, of_file_hours
 from elsinore.lake.answered import answered_by
-from elsinore.lake.kept_hours import drop_kept_hours
+from elsinore.lake.cached_hours import drop_cached_hours
 from elsinore.ledger.fold import fold
 from elsinore.ledger.results import stale
 from elsinore.ledger.rows import hours_from
@@ -96,7 +96,7 @@ def forget(
     for own in every:
         for table in (STAGED, RESULTS, VALIDATIONS):
             _delete_groups(own, table, found.groups[own.shown_as(table)], run)
-        drop_kept_hours(own.lake.root)  # their rows name values of keys
+        drop_cached_hours(own.lake.root)  # their rows name values of keys
     drop_pages(settings, key, found.pages)
     files = dict[str, int]()
     for own in every:

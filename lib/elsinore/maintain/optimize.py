@@ -13,7 +13,7 @@ from pathlib import Path
 from deltalake import CommitProperties, DeltaTable
 
 from elsinore.errors import ParameterError
-from elsinore.lake.kept_hours import drop_kept_hours
+from elsinore.lake.cached_hours import drop_cached_hours
 from elsinore.maintain.tables import OwnTables
 from elsinore.places import is_here
 from elsinore.store.delta_log import open_table, write_failures
@@ -55,7 +55,7 @@ def maintain(own: OwnTables, *, keep_hours: int, run: str) -> dict[str, int]:
         removed[table] = store.vacuum(table, keep_hours, note)
     for path in records_of(own):
         removed[path.name] = vacuum_records(path, keep_hours, run)
-    drop_kept_hours(own.lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
+    drop_cached_hours(own.lake.root, unused_since=time.time_ns() - keep_hours * 3600 * 10**9)
     return {f"{table}_removed": count for table, count in removed.items()}
 
 

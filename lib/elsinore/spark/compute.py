@@ -27,7 +27,7 @@ from elsinore.query.steps import with_steps
 from elsinore.results.task_rows import FINISHED_SCHEMA, Counts, with_counts
 from elsinore.spark.aggregate_route import Route, choose_routes
 from elsinore.spark.aggregate_worker import Task, reading
-from elsinore.spark.carry import Carrying, choose_carrying
+from elsinore.spark.pane_tasks import PaneTasks, pane_tasks
 from elsinore.spark.partitions import aggregate_partitions, finished_together
 from elsinore.spark.tasks import numbered, told
 from elsinore.store.regions import day_of
@@ -105,10 +105,10 @@ def _from_files(
     version: int, parts: int, changes: EventChanges | None,
 ) -> Computed:  # fmt: skip
     """Compute the windows by tasks that read files, and from cached panes."""
-    carrying = changes and choose_carrying(lake, workload, plan, owned, version, changes)
-    rest = carrying.rest if carrying else plan
+    cached = changes and pane_tasks(lake, workload, plan, owned, version, changes)
+    rest = cached.rest if cached else plan
     frames, words, reports = list[DataFrame](), list[str](), list[Counts]()
-    counted, is_scattered = frozenset[str](), carrying is not None
+    counted, is_scattered = frozenset[str](), cached is not None
     left = {query.name for query in rest.queries} if rest else set()
     # The steps of a query are finished together, so they have one route.
     whole = [one for one in workload.queries if any(q.name in left for q in with_steps([one]))]
@@ -120,20 +120,20 @@ def _from_files(
             is_scattered = is_scattered or route.parts[0].bucket is not None
         counted |= types_read(workload, queries)
         words.append(route.in_words())
-    if carrying:
-        frames.append(_carried(spark, carrying, parts, reports))
-        words.append(carrying.in_words())
+    if cached:
+        frames.append(_from_panes(spark, cached, parts, reports))
+        words.append(cached.in_words())
     return Computed(tuple(frames), tuple(words), tuple(reports), is_scattered)
 
 
-def _carried(
-    spark: SparkSession, carrying: Carrying, parts: int, reports: list[Counts]
+def _from_panes(
+    spark: SparkSession, cached: PaneTasks, parts: int, reports: list[Counts]
 ) -> DataFrame:
     """Compute the missing panes of queries, and return the results from all panes."""
-    if carrying.missing:
-        reports += told(spark, len(carrying.parts), carrying.work_out())
-    tasks = min(parts, len(carrying.carried.queries))
-    return numbered(spark, tasks, carrying.multiply(tasks), FINISHED_SCHEMA)
+    if cached.missing:
+        reports += told(spark, len(cached.parts), cached.compute_missing())
+    tasks = min(parts, len(cached.panes.queries))
+    return numbered(spark, tasks, cached.multiply(tasks), FINISHED_SCHEMA)
 
 
 def aggregated(

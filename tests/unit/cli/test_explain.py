@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,24 @@ def test_a_stored_plan_is_the_same_story(as_json: Any, plan: str) -> None:
     assert (executors[0][0], executors[1][0]) == ("segments", "sweep")
     assert executors[0][1:] == executors[1][1:]
     assert (stored["sets"], stored["kleene"]) == (found["sets"], found["kleene"])
+
+
+def test_a_stored_plan_shows_whose_panes_hourly_runs_cache(as_json: Any, files: Path) -> None:
+    more = "QUERY day RETURN COUNT(*) PATTERN SEQ(A, K+) WITHIN 1 day SLIDE 1 hour;"
+    (files / "w.sase").write_text(WORKLOAD + more)
+    # 2 * 86,400 / 10 * 120 events in a day.
+    (files / "r.yaml").write_text("per: 10\nrates: {A: 100, B: 20, C: 40, K: 80}\n")
+    planning = ["plan", "w.sase", "--schema", "s.yaml", "--rates", "r.yaml", "--json"]
+    with redirect_stdout(StringIO()) as printed:
+        assert run_command(planning) == 0
+    (files / "p.json").write_text(printed.getvalue())
+    whys = [
+        {query["query"]: (query["executor"], query["why"]) for query in as_json(*given)["queries"]}
+        for given in (("--plan", "p.json", "--rates", "r.yaml"), ("--rates", "r.yaml"))
+    ]
+    why = "panes are cached: windows reach back over about 2,073,600 events"
+    assert whys[0]["day"] == ("sweep", why)
+    assert whys[1]["day"] == ("sweep", "has no edge predicate"), "as `elsinore run`"
 
 
 def test_text_for_people(plan: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ for the sweep. docs/internals/sweep.md describes the sweep.
 other than skip-till-any-match, trends with different keys, one attribute in several keys, and
 ambiguous patterns. `template.support.aseq_refusals`: aseq and sharon refuse all patterns except for
 a sequence of single events, other semantics, and edge predicates. Both run all aggregates. Cached
-panes (`cached_panes.carried_refusals`) also need every key in each event.
+panes (`cached_panes.cache_refusals`) also need every key in each event.
 
 **The path of a swept unit** (`plan.units.SweepUnit`):
 
@@ -31,8 +31,9 @@ symbols and shared segments, and `segment_tables.lower_segments` writes their op
 `segments.run_passes` runs `kernels.segments.run_lanes`, with one lane per open window. Windows in
 which a sum overflows a double are returned as `segments.Overflowed`, and greta computes them.
 
-`cached_panes` computes the maps of panes once, and windows from them, so that Spark can cache panes
-between runs.
+**The path of a unit of cached panes** (`plan.units.CachedPanesUnit`): `cached_panes` sweeps the
+rows of panes once, and multiplies them to windows. The tasks of `spark.pane_tasks` cache the rows
+between runs. Without a cache, the unit is swept.
 
 **Number formats.** The sweep: int64, then digits of 56 bits with delayed carries, and doubles with
 an exponent (`kernels.digits`). Doublings: digits of 32 bits (`kernels.doublings`). Segments: planes

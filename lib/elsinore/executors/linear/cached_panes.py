@@ -45,7 +45,7 @@ from elsinore.windows import Window
 _Place = tuple[int, int]
 
 
-def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
+def cache_refusals(query: BoundQuery) -> tuple[str, ...]:
     """Return why the panes of a query cannot be cached; empty if they can."""
     if query.step_of is not None:
         return ("the steps of a query are finished together",)
@@ -67,10 +67,10 @@ def carried_refusals(query: BoundQuery) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class CarriedPanes:
+class CachedPanes:
     """Collapsed queries whose windows are computed from cached panes."""
 
-    queries: tuple[BoundQuery, ...]  #: queries without `carried_refusals`
+    queries: tuple[BoundQuery, ...]  #: queries without `cache_refusals`
     block: int  #: length of the cached time ranges, a multiple of the pane of each query
 
     @cached_property
@@ -162,7 +162,7 @@ class CarriedPanes:
 
 @dataclass(frozen=True, eq=False)
 class _Member:
-    """One query of `CarriedPanes`."""
+    """One query of `CachedPanes`."""
 
     number: int
     #: the query, and its template of trends.
@@ -214,7 +214,7 @@ class _Member:
         )
 
     def window_rows(self, rows: PartialRows, owned: Interval | None) -> list[PartialRows]:
-        """Return partial rows of the query's windows; see `CarriedPanes.window_rows`."""
+        """Return partial rows of the query's windows; see `CachedPanes.window_rows`."""
         maps, partitions = self._maps(rows)
         window = self.query.window
         reached = Interval(min(maps), max(maps) + self.pane + window.within - 1)

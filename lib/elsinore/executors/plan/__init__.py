@@ -3,6 +3,7 @@
 | stage | module | result |
 |---|---|---|
 | queries with equal trends | `alike` | classes; one query of a class runs for all |
+| panes that are cached between runs | `choose_cached` | queries of `CachedPanesUnit` |
 | executor of each query | `compile_plan` | `RuntimePlan`, by rules and predicted costs |
 | segments that queries share | `choose_segments` | segments of `SegmentsUnit` |
 | lowered queries | `units` | a `Unit` per executor call, with its tables |
@@ -10,7 +11,8 @@
 
 `compile_plan.REFUSALS` has the function of each executor that returns why it cannot run a query.
 Queries that only twostep can run are in `RuntimePlan.left`. If an executor cannot finish (a sum of
-segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. Besides
+segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. If there
+is no cache of panes, or panes are larger than their events, their unit sweeps. Besides
 `compile_kernels`, this is the only package that imports several executors.
 
 A new executor needs a folder, a `Unit`, an entry in `REFUSALS`, and a rule in `compile_plan`.
@@ -34,6 +36,7 @@ from elsinore.executors.plan.units import (
     SWEEP,
     TWOSTEP,
     AloneUnit,
+    CachedPanesUnit,
     Choice,
     HamletUnit,
     Request,
@@ -43,6 +46,6 @@ from elsinore.executors.plan.units import (
 
 __all__ = [
     "EVERYTHING", "GRETA", "HAMLET", "REFUSALS", "SEGMENTS", "SWEEP", "TWOSTEP", "AloneUnit",
-    "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit", "compile_plan",
-    "measure_units", "pass_of", "plan_for", "require",
+    "CachedPanesUnit", "Choice", "Executor", "HamletUnit", "Request", "RuntimePlan", "Unit",
+    "compile_plan", "measure_units", "pass_of", "plan_for", "require",
 ]  # fmt: skip

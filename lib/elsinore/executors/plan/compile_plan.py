@@ -18,6 +18,7 @@ from elsinore.executors.graph.aggregate_ordered import only_compares, ordered_se
 from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
 from elsinore.executors.plan.alike import alike
+from elsinore.executors.plan.choose_cached import choose_cached
 from elsinore.executors.plan.choose_segments import (
     choose_segments,
     predict,
@@ -62,38 +63,46 @@ def compile_plan(
     statistics: Statistics | None = None,
     *,
     static_plan: StaticPlan | None = None,
+    slice_length: int | None = None,
 ) -> RuntimePlan:
     """Return the runtime plan of a workload.
 
-    1. Queries that the sweep supports are swept (`_swept_queries`).
-    2. Other queries of fixed length share segments if this is predicted to be faster. With a static
+    1. Queries with windows that are much longer than a slice are computed from panes that are
+       cached between runs (`choose_cached`).
+    2. Other queries that the sweep supports are swept (`_swept_queries`).
+    3. Other queries of fixed length share segments if this is predicted to be faster. With a static
        plan (Sharon), they share only segments of the plan.
-    3. Other queries with a common Kleene sub-pattern share order trees or run by Hamlet
+    4. Other queries with a common Kleene sub-pattern share order trees or run by Hamlet
        (`_choose_sets`).
 
-    Without statistics, costs cannot be predicted. Then all segments of the static plan are shared.
+    Without statistics, costs cannot be predicted. Then all segments of the static plan are shared,
+    and no panes are cached.
 
     Args:
         workload: the queries.
         statistics: rates and numbers of partitions of the stream, if known.
         static_plan: the segments that may be shared; None: any.
+        slice_length: the length of the slices that the pipeline computes, in microseconds; None:
+            no panes can be cached between runs.
 
     Raises:
         ParameterError: the statistics lack a type of the workload.
     """
     workload = support.lowered(workload)
     classes = alike(workload.queries)
-    runs = [each.run for each in classes if not each.run.steps]
-    counting = [run for run in runs if counts_trends(run)]
-    swept = _swept_queries(counting, statistics)
-    rest = [query for query in counting if query.name not in swept]
+    running = [each for each in classes if not each.run.steps]
+    cached = choose_cached(running, statistics, slice_length)
+    counting = [each.run for each in running if counts_trends(each.run)]
+    uncached = [query for query in counting if query.name not in cached]
+    swept = _swept_queries(uncached, statistics)
+    rest = [query for query in uncached if query.name not in swept]
     fixed = Workload(workload.schema, tuple(q for q in rest if not aseq_refusals(q)))
     pairs = Workload(workload.schema, tuple(q for q in rest if aseq_refusals(q)))
     segments = _choose_segments(fixed, statistics, static_plan)
     sets = _choose_sets(pairs, statistics)
     choices: dict[str, Choice] = {}
     for each in classes:
-        own = _choice(each.run, swept, segments, sets)
+        own = _choice(each.run, cached | swept, segments, sets)
         same = f"has the same trends as {own.query}"
         for query in each.queries:
             name = query.name
@@ -102,6 +111,7 @@ def compile_plan(
     return RuntimePlan.of(
         workload.queries,
         classes,
+        cached=cached,
         segments=segments.shared,
         sweeps=[tuple(swept)],
         ordered=sets.ordered,

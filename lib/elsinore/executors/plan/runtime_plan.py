@@ -15,6 +15,7 @@ from elsinore.events import EventTable
 from elsinore.executors.aggregates import needs_pairs_of_events
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.linear.cached_panes import cache_refusals
 from elsinore.executors.linear.longest import needs_only_times
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.output.partial_rows import PartialRows
@@ -29,6 +30,7 @@ from elsinore.executors.plan.participation_sets import participation_sets
 from elsinore.executors.plan.units import (
     EVERYTHING,
     AloneUnit,
+    CachedPanesUnit,
     Choice,
     ExtremesUnit,
     HamletUnit,
@@ -75,6 +77,7 @@ class RuntimePlan:
         queries: Sequence[BoundQuery],
         classes: Sequence[Alike] = (),
         *,
+        cached: Collection[str] = (),
         segments: Sequence[Sequence[Segment]] = (),
         sweeps: Sequence[Collection[str]] = (),
         ordered: Sequence[SharableSet] = (),
@@ -85,13 +88,15 @@ class RuntimePlan:
     ) -> RuntimePlan:
         """Return the plan with the given sharing; sharing does not affect the rows.
 
-        Queries in `sweeps` are swept. All other queries of fixed length run in one pass, with the
-        segments that they share. The remaining queries run in the given sets, or separately. Names
-        of queries that are not here or cannot share are ignored.
+        Panes of the queries in `cached` are cached. Queries in `sweeps` are swept. All other
+        queries of fixed length run in one pass, with the segments that they share. The remaining
+        queries run in the given sets, or separately. Names of queries that are not here or cannot
+        share are ignored.
 
         Args:
             queries: the queries, in the order of the workload.
             classes: the classes of equal queries, if they are known.
+            cached: names of queries whose panes are cached between runs.
             segments: the shared segments, each by its occurrences in the queries that share it.
             sweeps: names of queries that are swept together.
             ordered: queries that share order trees (`aggregate_ordered.ordered_sets`).
@@ -105,6 +110,9 @@ class RuntimePlan:
         able = [each for each in classes if each.run.name not in refused]
         rest = {each.run.name: each.run for each in able if counts_trends(each.run)}
         units: list[Unit] = []
+        panes = [query for query in rest.values() if query.name in cached]
+        if panes := [query for query in panes if not cache_refusals(query)]:
+            units += _taken(rest, [CachedPanesUnit.of(panes)])
         for names in sweeps:
             found = sweep_sets([rest[name] for name in names if name in rest])
             units += _taken(rest, map(SweepUnit.of, found))
@@ -129,6 +137,7 @@ class RuntimePlan:
         """Return the plan of some of the queries, with the sharing of this plan among them."""
         return RuntimePlan.of(
             [query for query in self.queries if query.name in names],
+            cached=self.cached.names if self.cached else (),
             segments=self.segments,
             sweeps=self.sweeps,
             ordered=[unit.lowered.found for unit in self.units if isinstance(unit, OrderedUnit)],
@@ -165,6 +174,11 @@ class RuntimePlan:
         in_participation = alike_in_participation(able)
         found = (of_each for _, of_each in in_participation)
         return (*self.classes, *found, *alike_in_measures(able))
+
+    @property
+    def cached(self) -> CachedPanesUnit | None:
+        """Return the unit of the queries whose panes are cached between runs, if there is one."""
+        return next((unit for unit in self.units if isinstance(unit, CachedPanesUnit)), None)
 
     @property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
@@ -234,6 +248,8 @@ class RuntimePlan:
         if self.sweeps:
             swept = sum(map(len, self.sweeps))
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
+        if self.cached:
+            parts.append(f"cached panes in {_counted(len(self.cached.queries), 'query')}")
         return " and ".join(parts) if parts else "nothing is shared"
 
 

@@ -21,11 +21,12 @@ from elsinore.executors.hamlet.observe import Observer
 from elsinore.executors.hamlet.tables import Tables, make_tables
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.digits import in_digits
+from elsinore.executors.linear.cached_panes import CachedPanes
 from elsinore.executors.linear.longest import aggregate_longest
 from elsinore.executors.linear.segment_tables import Lowered
 from elsinore.executors.linear.segments import Overflowed, lower_passes, run_passes
 from elsinore.executors.linear.sweep import aggregate_sweep
-from elsinore.executors.linear.sweep_sets import SweepSet
+from elsinore.executors.linear.sweep_sets import SweepSet, sweep_sets
 from elsinore.executors.linear.time_bounds import TimeBounds
 from elsinore.executors.output.digits import restored
 from elsinore.executors.output.partial_rows import PartialRows, by_shape
@@ -34,7 +35,10 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.segments import Segment
 from elsinore.sharing.sharable import SharableSet
 from elsinore.template.support import needs_pairs
-from elsinore.timeline import Interval
+from elsinore.timeline import HOUR, Interval
+
+#: Length of the blocks of time whose panes are cached together, in microseconds.
+BLOCK = HOUR
 
 #: The executors of units. Queries that only twostep can run are in no unit.
 SEGMENTS, SWEEP, HAMLET, GRETA = "segments", "sweep", "hamlet", "greta"
@@ -223,6 +227,31 @@ class SweepUnit(Unit):
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`."""
         return aggregate_sweep(self.swept, columns, owned=request.owned, threads=request.threads)
+
+
+@dataclass(frozen=True, eq=False)
+class CachedPanesUnit(Unit):
+    """Queries whose panes are cached between runs: a run reads only the events of its slice.
+
+    `spark.pane_tasks` computes and multiplies the panes. Without the cache, the queries are swept.
+
+    Attributes:
+        panes: the panes; sorted by name, because the name of the cache depends on the queries.
+    """
+
+    executor = SWEEP
+    panes: CachedPanes
+
+    @classmethod
+    def of(cls, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit of queries without `cache_refusals`."""
+        found = tuple(sorted(queries, key=lambda query: query.name))
+        return cls(found, CachedPanes(found, BLOCK))
+
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`."""
+        units = map(SweepUnit.of, sweep_sets(self.queries))
+        return [rows for unit in units for rows in unit.run(columns, request)]
 
 
 @dataclass(frozen=True, eq=False)

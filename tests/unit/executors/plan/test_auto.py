@@ -26,7 +26,8 @@ from elsinore.query.segments import Segment
 from elsinore.sharing.find_plan import find_plan
 from elsinore.sharing.sharable import sets_of
 from elsinore.sharing.statistics import Statistics
-from tests.property.random_cases import SCHEMA
+from elsinore.timeline import HOUR
+from tests.property.random_cases import CALENDAR, SCHEMA
 
 STATISTICS = Statistics.given(1_000, {"A": 500, "B": 4_000, "C": 500, "D": 500})
 GENERAL = "WHERE (B.x + NEXT(B).x) % 3 = 0"
@@ -203,6 +204,46 @@ def test_queries_of_fixed_length_are_swept_where_that_is_quicker_by_rule() -> No
         assert _executors(plan) == {"q": executor}, text
     summed = "QUERY q RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A, C) WITHIN 100;"
     assert _executors(compile_plan(_workload(summed), STATISTICS)) == {"q": SEGMENTS}
+
+
+LONG = """
+QUERY day RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 24 hours SLIDE 1 hour;
+QUERY again RETURN COUNT(B), COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 24 hours SLIDE 1 hour;
+QUERY fixed RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 24 hours SLIDE 1 hour;
+QUERY hour RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 1 hour;
+QUERY fine RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 24 hours SLIDE 5 minutes;
+QUERY paired RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE B.x < NEXT(B).x WITHIN 24 hours;
+QUERY each RETURN COUNT(EACH B) PATTERN SEQ(A, B+) WITHIN 24 hours;
+QUERY steps RETURN STEPS PATTERN SEQ(A, B) WHERE [k] WITHIN 24 hours SLIDE 2 hours;
+QUERY counted RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 24 hours SLIDE 2 hours;
+"""
+
+
+def test_panes_of_windows_that_reach_back_over_many_events_are_cached() -> None:
+    workload = read_workload(LONG, CALENDAR)
+    rates = Statistics.given(HOUR, dict.fromkeys("ABCD", 25_000))
+    plan = compile_plan(workload, rates, slice_length=HOUR)
+    assert plan.cached is not None
+    # `again` has the same trends as `day`, and `counted` has those of a step.
+    assert plan.cached.names == ("again", "fixed")
+    whys = {choice.query: (choice.executor, choice.why) for choice in plan.choices}
+    why = "panes are cached: windows reach back over about 2,400,000 events"
+    assert whys["again"] == whys["fixed"] == (SWEEP, why)
+    assert whys["day"] == (SWEEP, "has the same trends as again")
+    assert sum("cached" in why for _, why in whys.values()) == 2
+    assert "cached panes in 2 queries" in plan.in_words()
+    # A part of the plan caches, too.
+    part = plan.of_queries(["fixed", "hour"])
+    assert part.cached is not None
+    assert (part.cached.names, part.sweeps) == (("fixed",), (("hour",),))
+    fewer = Statistics.given(HOUR, dict.fromkeys("ABCD", 20_000))
+    for uncached in (
+        compile_plan(workload, fewer, slice_length=HOUR),
+        compile_plan(workload, rates, slice_length=24 * HOUR),
+        compile_plan(workload, None, slice_length=HOUR),
+        compile_plan(workload, rates),
+    ):
+        assert uncached.cached is None
 
 
 def test_queries_by_other_keys_are_swept_apart() -> None:

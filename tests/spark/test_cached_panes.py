@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from elsinore.events import EventTable
-from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
+from elsinore.executors.linear.cached_panes import CachedPanes, cache_refusals
 from elsinore.executors.plan import RuntimePlan
-from elsinore.lake.kept_hours import FOLDER
+from elsinore.lake.cached_hours import FOLDER
 from elsinore.ledger.event_changes import EventChanges
+from elsinore.query.bound import BoundQuery
 from elsinore.query.steps import with_steps
 from elsinore.results.task_rows import Counts
 from elsinore.settings import Settings
-from elsinore.spark import carry
+from elsinore.spark import pane_tasks
 from elsinore.spark.compute import compute
 from elsinore.spark.tasks import split_rows
 from elsinore.store.tables import Lake
@@ -31,7 +34,7 @@ from tests.stored_lake import add_events, changes, new_lake, settings_of
 
 pytestmark = pytest.mark.spark
 
-#: The first three can be carried, and the first two differ only in what they return.
+#: Panes of the first three can be cached, and the first two differ only in what they return.
 QUERIES = """
 QUERY delays
 RETURN origin, COUNT(*), AVG(D.dep_delay), VARIANCE(D.dep_delay), MIN(C.distance)
@@ -73,8 +76,13 @@ Done = tuple[list[dict[str, object]], str]
 
 @pytest.fixture(autouse=True)
 def _few_events_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carry, "FEWEST_BYTES", 0)
-    monkeypatch.setattr(carry, "KEPT_BYTE", 0)
+    monkeypatch.setattr(pane_tasks, "CACHED_BYTE", 0)
+
+
+def plan_of(queries: Sequence[BoundQuery], owned: Interval, **sharing: Any) -> RuntimePlan:
+    """A plan that caches the panes of all queries that allow it and reach back over the slice."""
+    able = [query.name for query in queries if query.window.within > owned.length]
+    return RuntimePlan.of(queries, cached=able, **sharing)
 
 
 def flights_lake(settings: Settings) -> tuple[Lake, EventTable]:
@@ -96,7 +104,7 @@ def run(
     """Compute an interval, with a ledger that records all versions unless another is given."""
     asked, version = workload(lake, text), lake.version("events")
     done = compute(
-        spark, lake, asked, plan or RuntimePlan.of(asked.queries), owned, version=version, parts=2,
+        spark, lake, asked, plan or plan_of(asked.queries, owned), owned, version=version, parts=2,
         changes=recorded or changes(version),
     )  # fmt: skip
     reports = list[Counts]()
@@ -124,9 +132,10 @@ def test_an_hour_reads_an_hour(spark: SparkSession, own_lake: tuple[Lake, EventT
         "panes of 2 queries cached: 0 hours reused, 9 computed",
         *["panes of 2 queries cached: 8 hours reused, 1 computed"] * 2,
     ]
-    # Another plan, which runs them in another order, finds the same files.
-    plan = RuntimePlan.of(queries.queries, sweeps=[("delays", "many")])
-    _, words = run(spark, lake, hours("16", "17"), plan=plan)
+    # Another plan of the other queries finds the same files.
+    owned = hours("16", "17")
+    plan = plan_of(queries.queries, owned, sweeps=[("near",)])
+    _, words = run(spark, lake, owned, plan=plan)
     assert words.endswith("panes of 2 queries cached: 9 hours reused, 0 computed")
     # Several hours at once, some of which are cached.
     later = hours("16", "19")
@@ -170,11 +179,9 @@ def test_values_of_whole_windows_do_not_use_panes(
     lake, events = own_lake
     asked = workload(lake, WHOLE)
     queries = [*with_steps(asked.queries)]
-    assert [query.name for query in queries if not carried_refusals(query)] == ["delays"]
-    plan = RuntimePlan.of(queries)
-    done = [
-        run(spark, lake, hours(str(hour), str(hour + 1)), WHOLE, plan=plan) for hour in (14, 15)
-    ]
+    assert [query.name for query in queries if not cache_refusals(query)] == ["delays"]
+    slices = [hours(str(hour), str(hour + 1)) for hour in (14, 15)]
+    done = [run(spark, lake, owned, WHOLE, plan=plan_of(queries, owned)) for owned in slices]
     rows = sorted_results([row for of_hour, _ in done for row in of_hour])
     assert rows == computed(asked, events, hours("14", "16"))
     assert {row["query"] for row in rows} == set(asked.by_name)
@@ -190,9 +197,9 @@ def test_a_lake_laid_out_by_buckets(spark: SparkSession, tmp_path: Path) -> None
         owned = hours(str(hour), str(hour + 1))
         expected = computed(workload(lake, QUERIES), events, owned)
         assert run(spark, lake, owned)[0] == expected
-    kept = sorted(path.name.split(".")[2] for path in files(lake))
+    cached = sorted(path.name.split(".")[2] for path in files(lake))
     # Nine hours keep both cores busy; the tenth one was computed in two shares.
-    assert kept == ["0-1"] * 9 + ["0-2", "1-2"]
+    assert cached == ["0-1"] * 9 + ["0-2", "1-2"]
 
 
 def test_hours_without_windows_are_computed_for_those_that_have_some(
@@ -217,7 +224,7 @@ def test_late_events_cost_their_hours(
     run(spark, lake, owned)
     # Other queries have other files.
     for others in workload(lake, QUERIES).queries[:1], workload(lake, QUERIES).queries[1:2]:
-        assert not carry.kept_panes(lake, CarriedPanes(others, HOUR)).folder.exists()
+        assert not pane_tasks.cache_of(lake, CachedPanes(others, HOUR)).folder.exists()
     # The last event is of 2013-02-08T20; the windows reach back to 07.
     add_events(lake, EventTable(events.schema, events.table.slice(len(events) - 1)))
 
@@ -235,6 +242,6 @@ def test_late_events_cost_their_hours(
     assert words(changes(before)) == "9 hours reused, 0 computed", "those of this version"
     # Without a ledger, panes are not cached.
     asked = workload(lake, QUERIES)
-    plan = RuntimePlan.of(asked.queries)
+    plan = plan_of(asked.queries, owned)
     done = compute(spark, lake, asked, plan, owned, version=version, parts=2)
     assert not any("cached" in route for route in done.words)

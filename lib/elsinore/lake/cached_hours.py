@@ -1,6 +1,6 @@
 """Cache results of whole hours of events between runs, as files next to the tables.
 
-These are pane results of queries (`spark.carry`) and event counts (`lake.plans`). If a file is
+These are pane results of queries (`spark.pane_tasks`) and event counts (`lake.plans`). If a file is
 missing, its hour is computed again. The name of a file contains the version of `events` that it was
 computed from. It is valid until a later commit changes events of its hour. So late events cost only
 their own hours, and two runs that write one hour write the same.
@@ -36,7 +36,7 @@ _NAME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d)\.v(\d+)\.(\d+)-(\d+)\.[0-9a-f]{8}\.p
 
 
 @dataclass(frozen=True, slots=True)
-class KeptHours:
+class CachedHours:
     """Cached files of one question about hours, in a directory named after all that it depends on.
 
     Attributes:
@@ -46,7 +46,7 @@ class KeptHours:
     folder: Path
 
     @classmethod
-    def of(cls, lake: Lake, asked: Iterable[object]) -> KeptHours:
+    def of(cls, lake: Lake, asked: Iterable[object]) -> CachedHours:
         """Return the cache of a question.
 
         The question includes the id of `events`, because version numbers are specific to a table.
@@ -127,7 +127,7 @@ class KeptHours:
                 yield parse_hour(found[1]), at, number, of, path
 
 
-def read_kept(files: Collection[Path], queries: Collection[int] = ()) -> pa.Table:
+def read_cached(files: Collection[Path], queries: Collection[int] = ()) -> pa.Table:
     """Return the rows of cached files.
 
     Args:
@@ -143,7 +143,7 @@ def read_kept(files: Collection[Path], queries: Collection[int] = ()) -> pa.Tabl
     return pa.concat_tables(tables, promote_options="default")
 
 
-def kept_bytes(files: Iterable[Path]) -> int:
+def cached_bytes(files: Iterable[Path]) -> int:
     """Return the total bytes of cached files.
 
     Raises:
@@ -161,7 +161,7 @@ def _still_there() -> Iterator[None]:
         raise ConflictError(f"cached hours were removed during the run: {error}") from error
 
 
-def drop_kept_hours(lake: LakePath, *, unused_since: int | None = None) -> int:
+def drop_cached_hours(lake: LakePath, *, unused_since: int | None = None) -> int:
     """Remove cached files.
 
     Args:

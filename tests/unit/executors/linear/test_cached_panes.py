@@ -1,4 +1,4 @@
-"""What panes do, carried to the windows that they are part of (`executors.linear.cached_panes`)."""
+"""Windows from panes, each of its own events (`executors.linear.cached_panes`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import inf, isnan
 import pytest
 
 from elsinore.events import EventTable
-from elsinore.executors.linear.cached_panes import CarriedPanes, carried_refusals
+from elsinore.executors.linear.cached_panes import CachedPanes, cache_refusals
 from elsinore.executors.output.finish import finish
 from elsinore.query.bound import Workload
 from elsinore.query.load_workload import read_workload
@@ -30,17 +30,17 @@ def workload(*clauses: str) -> Workload:
 
 def rows_of(asked: Workload, events: list[Event], owned: Interval, block: int) -> list[ResultRow]:
     """The rows of windows whose panes are each worked out from their own events alone."""
-    carried = CarriedPanes(asked.queries, block)
+    cached = CachedPanes(asked.queries, block)
     starts = sorted({time // block * block for _, time, _ in events})
     panes = [
         part
         for start in starts
-        for part in carried.pane_rows(
+        for part in cached.pane_rows(
             EventTable.of(SCHEMA, [e for e in events if start <= e[1] < start + block]),
             Interval(start, start + block),
         )
     ]
-    return finish(asked, list(carried.window_rows(panes, owned)))
+    return finish(asked, list(cached.window_rows(panes, owned)))
 
 
 def test_counts_of_any_size_come_out_of_small_panes() -> None:
@@ -96,7 +96,7 @@ def test_values_of_whole_windows_say_so(returned: str, why: str | None) -> None:
     values, _, having = returned.partition(" HAVING ")
     having = f"HAVING {having} " if having else ""
     found = workload(f"{values} PATTERN SEQ(A, B+) WHERE [k] {having}WITHIN 9 SLIDE 4").queries
-    assert [carried_refusals(query) for query in with_steps(found)] == [
+    assert [cache_refusals(query) for query in with_steps(found)] == [
         (why,) if why else () for _ in with_steps(found)
     ]
 
@@ -111,7 +111,7 @@ def test_values_of_whole_windows_say_so(returned: str, why: str | None) -> None:
         ("PATTERN SEQ(A, B+) WHERE [k] WITHIN 9 SLIDE 4", ""),
     ],
 )
-def test_what_cannot_be_carried_says_why(clauses: str, why: str) -> None:
+def test_a_query_whose_panes_cannot_be_cached_says_why(clauses: str, why: str) -> None:
     (query,) = workload(f"COUNT(*) {clauses}").queries
-    refusals = carried_refusals(query)
+    refusals = cache_refusals(query)
     assert [text[: len(why)] for text in refusals] == ([why] if why else [])

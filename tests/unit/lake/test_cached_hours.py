@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from elsinore.errors import ConflictError
+from elsinore.lake.cached_hours import FOLDER, CachedHours, drop_cached_hours, read_cached
 from elsinore.lake.event_files import Bucket
-from elsinore.lake.kept_hours import FOLDER, KeptHours, drop_kept_hours, read_kept
 from elsinore.ledger.event_changes import EventChanges
 from elsinore.ledger.results import event_changes
 from elsinore.ledger.rows import State
@@ -52,9 +52,9 @@ def lake(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(lake: Path) -> KeptHours:
+def kept(lake: Path) -> CachedHours:
     """A cache with all HOURS at version 2."""
-    made = KeptHours(lake / FOLDER / "0")
+    made = CachedHours(lake / FOLDER / "0")
     for hour in HOURS:
         made.write(hour, 2, None, ROWS)
     return made
@@ -64,7 +64,7 @@ def places(found: dict[int, Any]) -> list[int]:
     return [HOURS.index(hour) for hour in sorted(found)]
 
 
-def test_a_recorded_change_costs_its_hour(lake: Path, kept: KeptHours) -> None:
+def test_a_recorded_change_costs_its_hour(lake: Path, kept: CachedHours) -> None:
     add_events(lake, 1)
     assert places(kept.find(lake, HOURS, 3, changes(3, h0=3))) == [1, 2]
     assert places(kept.find(lake, HOURS, 3, changes(3, h0=2, h1=3, h2=1))) == [0, 2]
@@ -73,14 +73,14 @@ def test_a_recorded_change_costs_its_hour(lake: Path, kept: KeptHours) -> None:
     assert places(kept.find(lake, HOURS, 3, changes(3, h0=3))) == [0, 1, 2]
 
 
-def test_older_versions(lake: Path, kept: KeptHours) -> None:
+def test_older_versions(lake: Path, kept: CachedHours) -> None:
     """A file of a later version is not used, one of the same version always is."""
     assert kept.find(lake, HOURS, 1, changes(2)) == {}
     assert places(kept.find(lake, HOURS, 2, changes(9, h0=9))) == [0, 1, 2]
 
 
 def test_changes_that_the_ledger_does_not_record_cost_their_days(
-    lake: Path, kept: KeptHours
+    lake: Path, kept: CachedHours
 ) -> None:
     add_events(lake, 2)
     assert places(kept.find(lake, HOURS, 3, changes(2))) == [0, 1]
@@ -96,7 +96,7 @@ def test_changes_that_the_ledger_does_not_record_cost_their_days(
     assert len(kept.all_of(lake, HOURS[:1], 4, changes(2))) == 1
 
 
-def test_commits_without_changes_cost_nothing(lake: Path, kept: KeptHours) -> None:
+def test_commits_without_changes_cost_nothing(lake: Path, kept: CachedHours) -> None:
     """Compaction, watermarks and properties."""
     add_events(lake)
     table = deltalake.DeltaTable(lake / "events")
@@ -107,7 +107,7 @@ def test_commits_without_changes_cost_nothing(lake: Path, kept: KeptHours) -> No
     assert places(kept.find(lake, HOURS, version, changes(2))) == [0, 1, 2]
 
 
-def test_a_commit_that_the_log_has_lost_costs_everything(lake: Path, kept: KeptHours) -> None:
+def test_a_commit_that_the_log_has_lost_costs_everything(lake: Path, kept: CachedHours) -> None:
     add_events(lake, 5)
     add_events(lake, 5)
     (lake / "events/_delta_log/00000000000000000003.json").unlink()
@@ -115,7 +115,7 @@ def test_a_commit_that_the_log_has_lost_costs_everything(lake: Path, kept: KeptH
     assert places(kept.find(lake, HOURS, 4, changes(3))) == [0, 1, 2]
 
 
-def test_files_of_buckets_and_of_several_runs(lake: Path, kept: KeptHours) -> None:
+def test_files_of_buckets_and_of_several_runs(lake: Path, kept: CachedHours) -> None:
     hour = DAY_1 + 5 * DAY
     kept.write(hour, 2, Bucket(("k",), 1, 2), ROWS)
     assert kept.find(lake, [hour], 2, changes(2)) == {}, "a bucket is missing"
@@ -125,20 +125,20 @@ def test_files_of_buckets_and_of_several_runs(lake: Path, kept: KeptHours) -> No
     assert len(kept.find(lake, HOURS, 2, changes(2))[HOURS[0]]) == 1
 
 
-def test_files_that_are_removed(lake: Path, kept: KeptHours) -> None:
+def test_files_that_are_removed(lake: Path, kept: CachedHours) -> None:
     kept.drop_before(HOURS[1])
     assert places(kept.find(lake, HOURS, 2, changes(2))) == [1, 2]
     left = sorted(kept.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
     last = left[-1]
-    assert drop_kept_hours(lake, unused_since=last.stat().st_mtime_ns) == 0
+    assert drop_cached_hours(lake, unused_since=last.stat().st_mtime_ns) == 0
     gone = last.with_name("gone.part")
     gone.symlink_to("nowhere")  # listed, and gone when its time is read
-    assert drop_kept_hours(lake, unused_since=last.stat().st_mtime_ns) == 0
+    assert drop_cached_hours(lake, unused_since=last.stat().st_mtime_ns) == 0
     gone.unlink()
-    assert drop_kept_hours(lake) == len(left) == 2
+    assert drop_cached_hours(lake) == len(left) == 2
     with pytest.raises(ConflictError, match="removed during the run"):
-        read_kept([last], [0])
-    assert drop_kept_hours(lake) == 0
+        read_cached([last], [0])
+    assert drop_cached_hours(lake) == 0
 
 
 def test_changes_in_the_ledger() -> None:
