@@ -115,6 +115,8 @@ def total_of_measure(aggregate: BoundAggregate, found: Sequence[Measurement]) ->
         return _extreme(aggregate, measure, found)
     if function.is_dispersion:
         return _dispersion(aggregate, found)
+    if function not in (AggregateFunction.SUM, AggregateFunction.AVG):
+        raise AssertionError(f"{function} of a measure has no definition")
     special = [one.value for one in found if isinstance(one.value, float)]
     if special:
         return Total(float(sum(special)))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from math import sqrt
+
 import pytest
 
 from elsinore.catalog.stream import AttributeType
+from elsinore.errors import QueryError
+from elsinore.events import EventTable
 from elsinore.executors.aggregates import (
     RULES,
     TRENDS,
@@ -17,9 +22,12 @@ from elsinore.executors.aggregates import (
 from elsinore.executors.hamlet.kernels import graph
 from elsinore.executors.kinds import Kind
 from elsinore.executors.linear.kernels import sweep_program
+from elsinore.executors.output.finish import finish
+from elsinore.executors.plan import Executor, plan_for
 from elsinore.query.bound import AggregateFunction, BoundQuery
 from elsinore.query.load_workload import read_workload
 from elsinore.query.syntax import AGGREGATES
+from elsinore.reference.two_step import two_step
 from tests.golden_cases import stream_schema
 
 SCHEMA = stream_schema({"A": {"x": "long", "y": "double"}, "B": {"x": "long"}})
@@ -96,3 +104,28 @@ def test_types_of_results(returned: str, kind: AttributeType, exact: bool) -> No
 def test_every_function_has_a_name_in_queries_and_a_rule() -> None:
     assert {function.lower() for function in AggregateFunction.__members__} == AGGREGATES
     assert set(AggregateFunction) == set(RULES)
+
+
+#: Of the lengths 1, 1 and 2.
+OF_LENGTHS: dict[AggregateFunction, float] = {
+    AggregateFunction.COUNT: 3, AggregateFunction.SUM: 4, AggregateFunction.AVG: 4 / 3,
+    AggregateFunction.MIN: 1, AggregateFunction.MAX: 2,
+    AggregateFunction.VARIANCE: 1 / 3, AggregateFunction.STDDEV: sqrt(1 / 3),
+    AggregateFunction.VAR_POP: 2 / 9, AggregateFunction.STDDEV_POP: sqrt(2 / 9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", AggregateFunction)
+def test_every_function_of_a_measure_has_a_value_or_is_refused(function: AggregateFunction) -> None:
+    """A new function must not be computed as another one, by the reference or by greta."""
+    text = f"QUERY q RETURN {function}(LENGTH) PATTERN A+ WITHIN 10;"
+    if function not in OF_LENGTHS:
+        with pytest.raises(QueryError, match=f"{function} "):
+            read_workload(text, SCHEMA)
+        return
+    workload = read_workload(text, SCHEMA)
+    events = EventTable.of(SCHEMA, [("A", 1, {}), ("A", 2, {})])
+    by_greta = plan_for(Executor.GRETA, workload, events).run(events)
+    for rows in (two_step(workload.queries[0], events), finish(workload, [*chain(*by_greta)])):
+        ((_, value),) = rows[0].values
+        assert value == pytest.approx(OF_LENGTHS[function])

@@ -48,11 +48,16 @@ def sum_of_measure(item: BoundAggregate, measure: BoundMeasure, states: States) 
         item: the aggregate.
         measure: its measure, with marks if it belongs to a query of measures.
         states: the states of the rows.
+
+    Raises:
+        AssertionError: the function is another one.
     """
     counts = states.integers[measured_trends(measure)]
     if item.function is AggregateFunction.COUNT:
         return Longs(item.value_type, counts, np.ones(len(counts), np.bool_))
     is_mean = item.function is AggregateFunction.AVG
+    if not is_mean and item.function is not AggregateFunction.SUM:
+        raise AssertionError(f"{item.function} of a measure has no rule")
     if measure.adds_doubles:
         sums = _sum_of_doubles(measure, counts, states)
         values = sums.divided_by(counts) if is_mean else sums.to_doubles()
