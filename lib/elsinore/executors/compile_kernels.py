@@ -23,6 +23,7 @@ from elsinore.executors.graph.aggregate_ordered import aggregate_ordered, lower_
 from elsinore.executors.graph.best import aggregate_extremes
 from elsinore.executors.graph.climb import BY_ITSELF
 from elsinore.executors.graph.reach import Reach
+from elsinore.executors.graph.span_sets import aggregate_span_set, span_sets
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.longest import aggregate_longest, needs_only_times
@@ -72,6 +73,7 @@ def steps() -> Iterator[partial[Any]]:
         for pattern in ("A+", "SEQ(B, C, A, A x)"):  # with few states, and with more
             span = f"RETURN COUNT(*) PATTERN {pattern} SPAN 100 PER 50"
             yield partial(aggregate_query, _query(span), events)
+        yield partial(_spans, events)
         yield partial(aggregate_set, _queries(*_SET), events)
         yield partial(_fixed, _FIXED, events)
         for keys in ("", "[k] AND ", "[k, l] AND "):
@@ -130,6 +132,15 @@ def _extremes(measure: str, events: EventTable) -> None:
 def _squares(pattern: str, events: EventTable) -> None:
     (query,) = measure_queries(_query(f"RETURN STDDEV(LENGTH) PATTERN {pattern} WITHIN 100"))
     aggregate_query(query, events)
+
+
+def _spans(events: EventTable) -> None:
+    """Run queries with a span: two that share events, and one with a comparison."""
+    texts = (f"RETURN COUNT(*) PATTERN A+ SPAN {span} PER 50" for span in (60, 100))
+    for found in span_sets(_queries(*texts)):
+        aggregate_span_set(found, events)
+    compared = "RETURN COUNT(*) PATTERN SEQ(B, A) WHERE B.v < NEXT(A).v SPAN 100 PER 50"
+    aggregate_query(_query(compared), events)
 
 
 def _ordered(rising: str, events: EventTable) -> None:

@@ -1,8 +1,10 @@
 """Run a template of a query with a span.
 
 Without conditions on pairs of events, `kernels.span_products` takes the same time per event for
-any span. If a count needs more than 64 bits, its period is computed again. So are all periods of
-other templates: `climb` aggregates the trends of one anchor at a time (`input.kernels.anchors`).
+any span. If a count needs more than 64 bits, its period is computed again. If each trend has at
+most one pair of events with a comparison, `compared_spans` takes logarithmic time per event. The
+trends of other templates are aggregated by `climb`, for one anchor at a time
+(`input.kernels.anchors`).
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ import numpy as np
 
 from elsinore.executors.aggregates import accumulators_of, needs_pairs_of_events
 from elsinore.executors.graph.climb import climb
+from elsinore.executors.graph.compared_spans import compared_counts, compares_once
 from elsinore.executors.graph.kernels.graph import Graph
-from elsinore.executors.graph.kernels.span_counts import count_spans
 from elsinore.executors.graph.kernels.span_products import (
     PeriodRows,
     Periods,
@@ -25,6 +27,14 @@ from elsinore.executors.graph.kernels.span_products import (
     make_period_rows,
     make_span_work,
     measure_spans,
+)
+from elsinore.executors.graph.span_counts import (
+    FEW,
+    Counted,
+    Place,
+    bound_on_periods,
+    count_trends,
+    is_linear,
 )
 from elsinore.executors.graph.wide_spans import wide_counts
 from elsinore.executors.input.anchors import anchored
@@ -40,9 +50,6 @@ from elsinore.query.bound import BoundQuery
 from elsinore.template.template import ALWAYS, Template
 from elsinore.timeline import Interval
 
-#: The number of a query, and a state of its template.
-Place = tuple[int, int]
-
 
 class Graphed(NamedTuple):
     """The graph of a template over some events."""
@@ -51,12 +58,6 @@ class Graphed(NamedTuple):
     graph: Graph  #: the graph over these entries
     orders: tuple[tuple[int, Order], ...]  #: the transitions whose condition is one comparison
     extremes: list[Extremes]  #: the values of the ranks, by extreme
-
-
-#: Maximum number of states with a successor of templates whose trends `count_spans` counts.
-FEW = 2
-#: Number of events of a span for which there is room at first.
-ROOM = 1 << 16
 
 
 def span_parts(
@@ -80,11 +81,11 @@ def span_parts(
     """
     chosen = None
     if is_linear(template) and not needs_pairs_of_events(query):
-        directed = _directed(query, template)
-        if any(accumulators_of(query).weighed) or len(_followed(directed)) > FEW:
+        counted = Counted(query, template)
+        if any(accumulators_of(query).weighed) or len(counted.followed) > FEW:
             rows, outgrown = _products(query, graphed().graph, graphed().placed.offsets, owned)
         else:
-            rows, outgrown = _counts(query, directed, entries, owned)
+            rows, outgrown = count_trends([counted], entries, owned)
         yield [rows.where(~outgrown).with_trend()]
         if not outgrown.any():
             return
@@ -93,6 +94,11 @@ def span_parts(
             yield [_wide_counts(query, graphed(), owned, chosen)]
             return
     placed, graph, orders, _ = graphed()
+    if compares_once(template, dict(orders)) and not any(accumulators_of(query).weighed):
+        rows = compared_counts(query, graph, placed.offsets, orders, owned)
+        if rows is not None:
+            yield [rows]
+            return
     for windows in anchored(query, template, placed, owned):
         if chosen is not None:
             windows = windows[_is_among(windows[:, 2:4], chosen)]
@@ -100,103 +106,16 @@ def span_parts(
             yield climb(graph, windows, orders)
 
 
-def is_linear(template: Template) -> bool:
-    """Return whether a template has no conditions on pairs of events and no NOT."""
-    floors = (*template.starts.values(), *template.bars.values(), *template.ends.values())
-    return not (
-        template.guards
-        or template.ways_out
-        or any(floor is not None for floor in floors)
-        or any(arrow.condition != ALWAYS or arrow.closes for arrow in template.transitions)
-    )
+def _periods(query: BoundQuery, times: np.ndarray, owned: Interval | None) -> Periods:
+    """Return the span and the periods of a query in the form that kernels read.
 
-
-def _counts(
-    query: BoundQuery, template: Template, entries: Entries[Place], owned: Interval | None
-) -> tuple[WindowRows, np.ndarray]:
-    """Return the numbers of trends of all periods, and as bool[R] which of them need more bits.
-
-    `template` is `_directed`.
-    """
-    masks = _masks(template, entries.classes, int(entries.codes.max(initial=-1)) + 1)
-    times, codes, offsets = _meant(entries, masks)
-    size, periods = _periods(query, times, offsets, owned)
-    if periods.sign < 0:
-        times, codes, offsets = -times[::-1], codes[::-1].copy(), times.size - offsets[::-1]
-    rows, totals = make_period_rows(size), make_rows(size, 1, 0, 0, 1)
-    outgrown = np.zeros(size, np.bool_)
-    room = ROOM
-    while room:  # it is 0 when all events have found room
-        rows.place[3], totals.counts[:], outgrown[:] = 0, 0, False
-        front = np.empty((room, 2), np.int64)
-        given = masks, times, codes, offsets, periods, front, rows, totals.counts, outgrown
-        needed = count_spans(*given)
-        room = max(4 * room, needed) if needed else 0
-    return _rows(rows, totals, outgrown, periods, offsets)
-
-
-def _meant(entries: Entries[Place], masks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the times, the classes and the offsets of events.
-
-    If most events can be in a trend, they are all events, without a copy. Otherwise, they are only
-    the events that can be in a trend.
-    """
-    is_meant: np.ndarray = np.any(masks, axis=1)
-    kept = np.flatnonzero(is_meant[entries.codes])
-    if 2 * kept.size > entries.times.size:
-        return entries.times, entries.codes, entries.offsets
-    return entries.times[kept], entries.codes[kept], np.searchsorted(kept, entries.offsets)
-
-
-def _masks(template: Template, classes: Sequence[frozenset[Place]], codes: int) -> np.ndarray:
-    """Return the masks of event classes that `count_spans` reads, for `codes` classes or more."""
-    followed = _followed(template)
-    before: dict[int, list[int]] = {state: [] for state in range(len(template.states))}
-    for arrow in template.transitions:
-        before[arrow.later].append(followed.index(arrow.earlier) + 1)
-    masks = np.zeros((max(codes, len(classes)), 9), np.int64)
-    for row, places in zip(masks, classes, strict=False):
-        for _, state in places:
-            for place in [*before[state], *([0] if state in template.starts else [])]:
-                if state in followed:
-                    row[2 * place + followed.index(state)] = -1
-                row[6 + place] += state in template.ends
-    return masks
-
-
-def _followed(template: Template) -> list[int]:
-    """Return the states that another state, or the same one, can follow."""
-    return sorted({arrow.earlier for arrow in template.transitions})
-
-
-def _directed(query: BoundQuery, template: Template) -> Template:
-    """Return the template of trends that end at the event that decides on their period."""
-    if query.window.span is None or not query.window.span.by_first:
-        return template
-    turned = (replace(t, earlier=t.later, later=t.earlier) for t in template.transitions)
-    return replace(template, transitions=tuple(turned), starts=template.ends, ends=template.starts)
-
-
-def _periods(
-    query: BoundQuery, times: np.ndarray, offsets: np.ndarray, owned: Interval | None
-) -> tuple[int, Periods]:
-    """Return a bound on the number of periods of all partitions, and the form kernels read.
-
-    Raises:
-        QueryError: they are more than `row_bound.MOST_WINDOWS`.
+    `times` are the times of its events.
     """
     window = query.window
     assert window.span is not None
-    sizes = np.diff(offsets)
-    held = np.flatnonzero(sizes)
-    first, last = times[offsets[held]], times[offsets[held + 1] - 1]
-    # One more can exceed 64 bits.
-    further = period_numbers(window, last) - period_numbers(window, first)
-    size = int((np.minimum(further, sizes[held] - 1) + 1).sum())
-    require_few_windows(query, size)
     sign = -1 if window.span.by_first else 1
     table = period_table(window, times)
-    return size, Periods(window.span.length, table, sign, *window.owned(owned))
+    return Periods(window.span.length, table, sign, *window.owned(owned))
 
 
 def _rows(
@@ -215,7 +134,7 @@ def _wide_counts(
 ) -> WindowRows:
     """Return the numbers of trends of some partitions and periods."""
     graph, offsets = graphed.graph, graphed.placed.offsets
-    _, periods = _periods(query, graph.times, offsets, owned)
+    periods = _periods(query, graph.times, owned)
     keys, last = chosen.copy(), offsets.size - 2
     if periods.sign < 0:
         offsets = graph.times.size - offsets[::-1]
@@ -242,7 +161,8 @@ def _products(
     query: BoundQuery, graph: Graph, offsets: np.ndarray, owned: Interval | None
 ) -> tuple[WindowRows, np.ndarray]:
     """Return the totals of all periods, and as bool[R] which of them need more bits."""
-    size, periods = _periods(query, graph.times, offsets, owned)
+    size = bound_on_periods(query, graph.times, offsets)
+    periods = _periods(query, graph.times, owned)
     if periods.sign < 0:
         offsets = graph.times.size - offsets[::-1]
     taken = _span_graph(graph, reverse=periods.sign < 0)

@@ -16,8 +16,8 @@ from elsinore.executors.graph.kernels.span_remainders import (
     make_remainder_work,
 )
 
-#: Bits of a product of primes, for each of them.
-_BITS = 29
+#: Bits of a product of such primes, for each of them.
+BITS = 29
 #: Number of primes per pass over the events.
 _AT_ONCE = 16
 
@@ -43,7 +43,7 @@ def wide_counts(
     ends = [_numbers(graph.times[runs[:, n] - n // 2], periods) for n in (1, 2)]
     most = np.minimum(np.abs(ends[1] - ends[0]) + 1, runs[:, 2] - runs[:, 1])
     size = int(most.sum())
-    primes, parts = _primes(bits // _BITS + 1), list[np.ndarray]()
+    primes, parts = primes_below(bits // BITS + 1), list[np.ndarray]()
     for first in range(0, len(primes), _AT_ONCE):
         some = np.array(primes[first : first + _AT_ONCE], np.int64)
         rows, totals = make_period_rows(size), np.zeros((size, some.size), np.int64)
@@ -54,7 +54,7 @@ def wide_counts(
     asked = set(map(tuple, keys.tolist()))
     chosen = [n for n, key in enumerate(found.tolist()) if tuple(key) in asked]
     remainders = np.concatenate(parts, axis=1)[chosen]
-    return found[chosen], _joined(remainders.tolist(), primes)
+    return found[chosen], joined_remainders(remainders.tolist(), primes)
 
 
 def _numbers(times: np.ndarray, periods: Periods) -> np.ndarray:
@@ -98,10 +98,10 @@ def _bounds(graph: SpanGraph, runs: np.ndarray, span: int) -> tuple[int, int]:
 
 
 @cache
-def _primes(number: int) -> tuple[int, ...]:
+def primes_below(number: int) -> tuple[int, ...]:
     """Return the largest primes below 2^30.
 
-    >>> _primes(2)
+    >>> primes_below(2)
     (1073741789, 1073741783)
     """
     sieve = np.ones(isqrt(2**30) + 1, np.bool_)
@@ -116,7 +116,7 @@ def _primes(number: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _joined(remainders: Sequence[Sequence[int]], primes: Sequence[int]) -> np.ndarray:
+def joined_remainders(remainders: Sequence[Sequence[int]], primes: Sequence[int]) -> np.ndarray:
     """Return uint64[R, 1, L], the numbers with some remainders, the lowest limb first."""
     product = prod(primes)
     factors = [product // p * pow(product // p, -1, p) for p in primes]

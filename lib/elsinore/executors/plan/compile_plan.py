@@ -15,6 +15,7 @@ from elsinore.choices import Executor, Optimizer
 from elsinore.events import EventTable
 from elsinore.executors.aggregates import needs_pairs_of_events
 from elsinore.executors.graph.aggregate_ordered import only_compares, ordered_sets
+from elsinore.executors.graph.span_sets import span_sets
 from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC
 from elsinore.executors.linear.sweep_sets import sweep_refusals, sweep_sets
 from elsinore.executors.plan.alike import alike
@@ -274,6 +275,10 @@ def _choose_sets(workload: Workload, statistics: Statistics | None) -> _Sets:
         else:
             choice.hamlet.append(found)
             choice.add(found, HAMLET, "shares {}")
+    for together in span_sets(workload.queries):
+        number = len(together.queries) - 1
+        why = f"counts trends with a span, with {number} other{'s'[: number > 1]}"
+        choice.alone((query, why) for query in together.queries)
     return choice
 
 

@@ -14,6 +14,7 @@ from elsinore.errors import memory_failures
 from elsinore.events import EventTable
 from elsinore.executors.aggregates import needs_pairs_of_events
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
+from elsinore.executors.graph.span_sets import span_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.linear.cached_panes import cache_refusals
 from elsinore.executors.linear.longest import needs_only_times
@@ -39,6 +40,7 @@ from elsinore.executors.plan.units import (
     ParticipationUnit,
     Request,
     SegmentsUnit,
+    SpanUnit,
     SweepUnit,
     Unit,
 )
@@ -90,8 +92,8 @@ class RuntimePlan:
 
         Panes of the queries in `cached` are cached. Queries in `sweeps` are swept. All other
         queries of fixed length run in one pass, with the segments that they share. The remaining
-        queries run in the given sets, or separately. Names of queries that are not here or cannot
-        share are ignored.
+        queries run in the given sets, with other queries with a span (`span_sets`), or separately.
+        Names of queries that are not here or cannot share are ignored.
 
         Args:
             queries: the queries, in the order of the workload.
@@ -125,6 +127,7 @@ class RuntimePlan:
             units += _taken(rest, map(OrderedUnit.of, parts))
         for held in sets:
             units += _taken(rest, map(HamletUnit.of, _still(held, rest)))
+        units += _taken(rest, map(SpanUnit.of, span_sets([*rest.values()])))
         units += [AloneUnit((query,)) for query in rest.values()]
         participating = [run for run, _ in alike_in_participation(able)]
         units += map(ParticipationUnit, participation_sets(participating))
@@ -202,6 +205,11 @@ class RuntimePlan:
         return tuple(unit.names for unit in self.units if isinstance(unit, SweepUnit))
 
     @property
+    def spans(self) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the queries with a span that are counted together, per set."""
+        return tuple(unit.names for unit in self.units if isinstance(unit, SpanUnit))
+
+    @property
     def kleene(self) -> list[tuple[SharableSet, str]]:
         """Return the sets of queries that share a Kleene sub-pattern, and how they share it."""
         found: list[tuple[SharableSet, str]] = []
@@ -250,6 +258,10 @@ class RuntimePlan:
             parts.append(f"{_counted(swept, 'query')} in {_counted(len(self.sweeps), 'sweep')}")
         if self.cached:
             parts.append(f"cached panes in {_counted(len(self.cached.queries), 'query')}")
+        if self.spans:
+            counted = sum(map(len, self.spans))
+            sets = _counted(len(self.spans), "set")
+            parts.append(f"{_counted(counted, 'query')} with a span in {sets}")
         return " and ".join(parts) if parts else "nothing is shared"
 
 

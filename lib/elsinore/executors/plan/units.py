@@ -15,6 +15,7 @@ from elsinore.executors.graph.aggregate_ordered import OrderedSet, aggregate_ord
 from elsinore.executors.graph.best import aggregate_extremes
 from elsinore.executors.graph.reach import Reach
 from elsinore.executors.graph.reach_together import ReachTogether
+from elsinore.executors.graph.span_sets import SpanSet, aggregate_span_set
 from elsinore.executors.hamlet.aggregate_set import aggregate_set
 from elsinore.executors.hamlet.decisions import DYNAMIC, Decisions
 from elsinore.executors.hamlet.observe import Observer
@@ -112,6 +113,23 @@ class AloneUnit(Unit):
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the query; see `Unit.run`."""
         return aggregate_query(self.queries[0], columns, owned=request.owned)
+
+
+@dataclass(frozen=True, eq=False)
+class SpanUnit(Unit):
+    """Queries with a span that are partitioned alike and only count trends."""
+
+    executor = GRETA
+    found: SpanSet
+
+    @classmethod
+    def of(cls, found: SpanSet) -> SpanUnit:
+        """Return the unit of a set."""
+        return cls(found.queries, found)
+
+    def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
+        """Return partial rows of the queries; see `Unit.run`."""
+        return aggregate_span_set(self.found, columns, request.owned)
 
 
 @dataclass(frozen=True, eq=False)
