@@ -70,5 +70,6 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 BY_NAME: tuple[Benchmark, ...] = (
     *(LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees),
     *(quantifiers, counters, expressions, uniques.uniques, uniques.shared),
-    *(spans.speed, spans.shared, spans.wide, spans.compared, spans.suse, spans.memory),
+    *(spans.speed, spans.shared, spans.wide, spans.compared, spans.chained),
+    *(spans.suse, spans.memory),
 )

@@ -19,6 +19,7 @@ import elsinore.executors.graph.climb as ladder
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate_ordered import lower_ordered, only_compares, ordered_sets
 from elsinore.executors.graph.layout import lay_out
+from elsinore.executors.graph.span_sets import span_sets
 from elsinore.executors.hamlet.decisions import ALWAYS, DYNAMIC, NEVER, Decisions
 from elsinore.executors.hamlet.kernels.ways import BESIDE
 from elsinore.executors.input.columns import EventColumns
@@ -44,6 +45,7 @@ from elsinore.executors.plan.units import (
     OrderedUnit,
     ParticipationUnit,
     SegmentsUnit,
+    SpanUnit,
     SweepUnit,
     Unit,
 )
@@ -62,6 +64,8 @@ from tests.property.random_workloads import random_plan
 _SETS = importlib.import_module("elsinore.executors.hamlet.aggregate_set")
 _RUN = importlib.import_module("elsinore.executors.linear.run")
 _SPANS = importlib.import_module("elsinore.executors.graph.spans")
+_SPAN_COUNTS = importlib.import_module("elsinore.executors.graph.span_counts")
+_COMPARED = importlib.import_module("elsinore.executors.graph.compared_spans")
 _ANCHORS = importlib.import_module("elsinore.executors.input.anchors")
 _PARTIAL = importlib.import_module("elsinore.executors.output.partial_rows")
 
@@ -196,9 +200,13 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
     yield Way("greta by order", compared, constants=[trees])
     yield Way("greta by order, sorted", compared, constants=[trees, (ladder, "DENSE", 0)])
     spans = _plan((AloneUnit((q,)) for q in counted if q.window.span is not None), sweeping=False)
-    yield Way("greta, spans by anchors", spans, constants=[(_SPANS, "is_linear", _never), *_LITTLE])
-    again = [(_SPANS, n, _outgrown(getattr(_SPANS, n))) for n in ("_products", "_counts")]
-    little = [(_SPANS, "ROOM", 1)]
+    anchors = [(_SPANS, name, _never) for name in ("is_linear", "compares")]
+    yield Way("greta, spans by anchors", spans, constants=[*anchors, *_LITTLE])
+    by_chains = [(_COMPARED, "compares_once", _never), (_COMPARED, "_LEAST", 1)]
+    yield Way("greta, spans compared by first events", spans, constants=by_chains)
+    yield Way("greta, spans compared in short runs", spans, constants=by_chains[1:])
+    again = [(_SPANS, n, _outgrown(getattr(_SPANS, n))) for n in ("_products", "count_trends")]
+    little = [(_SPAN_COUNTS, "ROOM", 1)]
     yield Way("greta, spans with little room", spans, constants=little)
     yield Way("greta, spans by states", spans, constants=[(_SPANS, "FEW", 0)])
     yield Way("greta, spans in more bits", spans, constants=again)
@@ -211,7 +219,7 @@ def alone(queries: Sequence[BoundQuery]) -> Iterator[Way]:
 _LITTLE = [(_ANCHORS, "_ENTRIES", 2), (_ANCHORS, "_WINDOWS", 3), (_PARTIAL, "_AT_ONCE", 1)]
 
 
-def _never(template: Template) -> bool:
+def _never(template: Template, ordered: object = None) -> bool:
     return False
 
 
@@ -254,6 +262,8 @@ def _shared(queries: Sequence[BoundQuery], seed: int) -> Iterator[Way]:
         lowered = [lower_ordered(each, backwards=backwards) for each in ordered]
         units = (OrderedUnit(each.found.queries, each) for each in lowered)
         yield Way(f"greta, shared trees, {name}", _plan(units))
+    together = span_sets(_different([query for query in queries if query.window.span]))
+    yield Way("greta, spans together", _plan(map(SpanUnit.of, together)))
     beside = [HamletUnit.of(each, Decisions.of(((BESIDE,) * len(each.queries),))) for each in sets]
     yield Way("hamlet, side by side", _plan(beside))
     decided = {"dynamic": DYNAMIC, "always": ALWAYS, "never": NEVER}

@@ -135,12 +135,12 @@ def _squares(pattern: str, events: EventTable) -> None:
 
 
 def _spans(events: EventTable) -> None:
-    """Run queries with a span: two that share events, and one with a comparison."""
+    """Run queries with a span: two that share events, and with one and several comparisons."""
     texts = (f"RETURN COUNT(*) PATTERN A+ SPAN {span} PER 50" for span in (60, 100))
     for found in span_sets(_queries(*texts)):
         aggregate_span_set(found, events)
-    compared = "RETURN COUNT(*) PATTERN SEQ(B, A) WHERE B.v < NEXT(A).v SPAN 100 PER 50"
-    aggregate_query(_query(compared), events)
+    for pattern in ("SEQ(B, A) WHERE B.v < NEXT(A).v", "A+ WHERE A.v < NEXT(A).v"):
+        aggregate_query(_query(f"RETURN COUNT(*) PATTERN {pattern} SPAN 100 PER 50"), events)
 
 
 def _ordered(rising: str, events: EventTable) -> None:

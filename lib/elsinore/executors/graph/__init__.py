@@ -30,7 +30,9 @@ that compare adjacent events share one graph (`reach_together`, `plan.participat
 
 **Spans** without conditions on pairs of events need no window per event: `spans` multiplies
 matrices (`kernels.span_products`, `kernels.span_counts`), `wide_spans` counts beyond 64 bits by
-remainders (`kernels.span_remainders`), and `span_members` finds the events of trends.
+remainders (`kernels.span_remainders`), and `span_members` finds the events of trends. `span_sets`
+counts several queries together (`plan.units.SpanUnit`). If all conditions are single comparisons,
+`compared_spans` counts trends (`kernels.span_compared`, `kernels.span_chains`).
 
 **Squares of measures** are sums over pairs of events of a trend. An event adds its weight times the
 sum over earlier events, which is in another column of the row (`run_template.lanes_of_pairs`).

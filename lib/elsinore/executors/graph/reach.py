@@ -19,8 +19,8 @@ from elsinore.executors.graph.kernels.reach import Check, Checks, ReachWork, fin
 from elsinore.executors.graph.kernels.upkeep import find_upkeep
 from elsinore.executors.graph.layout import lay_out
 from elsinore.executors.graph.run_template import build_graph, last_events
+from elsinore.executors.graph.span_counts import is_linear
 from elsinore.executors.graph.span_members import members_in_spans
-from elsinore.executors.graph.spans import is_linear
 from elsinore.executors.input.anchors import windows_of
 from elsinore.executors.input.conditions import Order, Side
 from elsinore.executors.input.entries import at_states

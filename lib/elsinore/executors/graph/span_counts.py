@@ -136,13 +136,17 @@ def count_trends(
     """
     codes = int(entries.codes.max(initial=-1)) + 1
     masks = np.array([each.masks(entries.classes, codes) for each in counted])
-    meant = masks.any(axis=2).astype(np.int64)
+    meant: np.ndarray = masks.any(axis=2).astype(np.int64)
     times, kinds, offsets = entries.times, entries.codes, entries.offsets
     if len(counted) > 1:
-        kept = np.empty(times.size + 1, np.int64), np.empty(times.size + 1, np.int32)
+        kept_times, kept_kinds = (
+            np.empty(times.size + 1, np.int64),
+            np.empty(times.size + 1, np.int32),
+        )
         ends = np.empty_like(offsets)
-        keep_events(meant.max(axis=0), times, kinds, offsets, (*kept, ends))
-        times, kinds, offsets = kept[0][: ends[-1]], kept[1][: ends[-1]], ends
+        used: np.ndarray = meant.max(axis=0)
+        keep_events(used, times, kinds, offsets, (kept_times, kept_kinds, ends))
+        times, kinds, offsets = kept_times[: ends[-1]], kept_kinds[: ends[-1]], ends
     sizes = [bound_on_periods(each.query, times, offsets) for each in counted]
     reverse = by_first(counted[0].query)
     if reverse:

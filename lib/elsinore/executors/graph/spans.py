@@ -9,7 +9,7 @@ trends of other templates are aggregated by `climb`, for one anchor at a time
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from elsinore.executors.aggregates import accumulators_of, needs_pairs_of_events
 from elsinore.executors.graph.climb import climb
-from elsinore.executors.graph.compared_spans import compared_counts, compares_once
+from elsinore.executors.graph.compared_spans import Comparing, compared_counts, compares
 from elsinore.executors.graph.kernels.graph import Graph
 from elsinore.executors.graph.kernels.span_products import (
     PeriodRows,
@@ -44,10 +44,9 @@ from elsinore.executors.input.numbering import numbered
 from elsinore.executors.input.periods import period_numbers, period_table
 from elsinore.executors.input.weights import Extremes
 from elsinore.executors.output.window_rows import WindowRows
-from elsinore.executors.row_bound import require_few_windows
 from elsinore.numbers.rows import Rows, make_rows
 from elsinore.query.bound import BoundQuery
-from elsinore.template.template import ALWAYS, Template
+from elsinore.template.template import Template
 from elsinore.timeline import Interval
 
 
@@ -94,11 +93,10 @@ def span_parts(
             yield [_wide_counts(query, graphed(), owned, chosen)]
             return
     placed, graph, orders, _ = graphed()
-    if compares_once(template, dict(orders)) and not any(accumulators_of(query).weighed):
-        rows = compared_counts(query, graph, placed.offsets, orders, owned)
-        if rows is not None:
-            yield [rows]
-            return
+    if compares(template, dict(orders)) and not any(accumulators_of(query).weighed):
+        comparing = Comparing(query, template, graph, placed.offsets, orders)
+        yield [compared_counts(comparing, owned)]
+        return
     for windows in anchored(query, template, placed, owned):
         if chosen is not None:
             windows = windows[_is_among(windows[:, 2:4], chosen)]

@@ -7,23 +7,30 @@ import random
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 from elsinore.choices import Executor
 from elsinore.events import EventTable
 from elsinore.executors.graph.aggregate import aggregate_query
 from elsinore.executors.graph.reach import Reach
+from elsinore.executors.graph.span_sets import aggregate_span_set, span_sets
 from elsinore.executors.input.columns import EventColumns
 from elsinore.executors.input.entries import make_entries
 from elsinore.executors.output.partial_rows import PartialRows
 from elsinore.executors.output.participation import aggregate_participation
 from elsinore.executors.plan.compile_plan import REFUSALS
 from elsinore.numbers.exact_columns import Integers, to_python
+from elsinore.query.bind_query import bind_workload
 from elsinore.query.bound import BoundQuery
+from elsinore.query.parse import parse_workload
+from elsinore.template.build import build_templates
 from elsinore.timeline import Interval
 from tests.golden_cases import bound_query, stream_schema
 
 _SPANS = importlib.import_module("elsinore.executors.graph.spans")
+_SPAN_COUNTS = importlib.import_module("elsinore.executors.graph.span_counts")
+_COMPARED = importlib.import_module("elsinore.executors.graph.compared_spans")
 _REACH = importlib.import_module("elsinore.executors.graph.reach")
 _MEMBERS = importlib.import_module("elsinore.executors.output.participation")
 
@@ -104,10 +111,118 @@ def test_numbers_beyond_64_bits_are_those_of_single_anchors(
         found = values_of(aggregate_query(query, events))
         with monkeypatch.context() as patched:
             patched.setattr(_SPANS, "is_linear", lambda template: False)
+            patched.setattr(_SPANS, "compares", lambda *given: False)
             assert values_of(aggregate_query(query, events)) == found, (seed, text)
         most += [counts[0] for counts in found.values()]
     assert min(most) < 2**60
     assert sum(count > 2**63 for count in most) > 10
+
+
+#: One comparison per trend, with and without events before, between and after; then several.
+COMPARING = (
+    "SEQ(A, B) WHERE A.v < NEXT(B).v",
+    "SEQ(A+, B) WHERE A.v <= NEXT(B).v",
+    "SEQ(A, B+) WHERE A.v > NEXT(B).v",
+    "SEQ(A+, B+) WHERE A.v < NEXT(B).v AND [k]",
+    "SEQ(A+, B, C+) WHERE A.v = NEXT(B).v",
+    "SEQ(A, B?, C) WHERE A.v < NEXT(C).v GROUP-BY k",
+    "SEQ((A OR B)+, C) WHERE A.v < NEXT(C).v",
+    "SEQ(A, B, C, A x) WHERE B.v >= NEXT(C).v",
+    "SEQ((SEQ(A, B))+, C) WHERE B.v < NEXT(C).v",
+    "A+ WHERE A.v < NEXT(A).v",
+    "SEQ(A+, B) WHERE A.v >= NEXT(A).v",
+    "SEQ(A, B, C) WHERE A.v < NEXT(B).v AND B.v < NEXT(C).v",
+    "SEQ(A+, B+) WHERE A.v = NEXT(A).v AND B.v > NEXT(B).v",
+)
+
+
+@pytest.mark.parametrize("pattern", COMPARING)
+def test_compared_counts_are_those_of_single_anchors(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In runs of some sizes, which overlap by a span; counts of 1 to 100 bits."""
+    taken, widest = Counter[bool](), 0
+    for seed in range(8):
+        dice = random.Random(seed)
+        events = draw_events(dice, dice.choice((30, 60, 150)), dice.choice(("ABC", "AABBC")))
+        span, period = dice.choice((1, 3, 7, 20, 60)), dice.choice((1, 4, 9, 50, 1000))
+        by = dice.choice(("", " BY FIRST"))
+        query = query_of(f"PATTERN {pattern} SPAN {span} PER {period}{by}")
+        with monkeypatch.context() as patched:
+            patched.setattr(_COMPARED, "_LEAST", dice.choice((1, 16, 4096)))
+            taken[_COMPARED.compares_once(build_templates(query)[0])] += 1
+            found = values_of(aggregate_query(query, events))
+            patched.setattr(_SPANS, "compares", lambda *given: False)
+            assert values_of(aggregate_query(query, events)) == found, seed
+        widest = max(widest, *(count for count, *_ in found.values()), 0)
+    assert taken[COMPARING.index(pattern) < COMPARING.index("A+ WHERE A.v < NEXT(A).v")] == 8
+    assert widest > 3
+
+
+def test_rising_trends_beyond_64_bits() -> None:
+    """A rising subsequence is a set of events: 2^n - 1 of each first event with n later ones."""
+    rows = [("A", time, {"k": 1, "v": time}) for time in range(300)]
+    events, span = EventTable.of(SCHEMA, rows), 149
+    for by in ("", " BY FIRST"):
+        text = f"PATTERN A+ WHERE A.v < NEXT(A).v SPAN {span} PER 1000{by}"
+        # The other events of a trend are any of those within a span of its first event.
+        assert total(text, events)["[]"] == sum(2 ** min(span, 299 - n) for n in range(300))
+
+
+def test_a_comparison_after_and_before_many_events_beyond_64_bits() -> None:
+    """All A precede all B, and every A is below every B."""
+    rows = [("A", n, {"k": 1, "v": 1}) for n in range(80)]
+    rows += [("B", 80 + n, {"k": 1, "v": 2}) for n in range(80)]
+    events = EventTable.of(SCHEMA, rows)
+    text = "PATTERN SEQ(A+, B+) WHERE A.v < NEXT(B).v SPAN"
+    assert total(f"{text} 159 PER 1000", events)["[]"] == (2**80 - 1) ** 2
+    # The first A is number a, the last B number b, and others are between them.
+    expected = sum(2 ** (79 - a) * 2**b for a in range(80) for b in range(80) if 80 + b - a <= 100)
+    for by in ("", " BY FIRST"):
+        assert total(f"{text} 100 PER 1000{by}", events)["[]"] == expected
+
+
+def test_matrices_without_an_inverse_are_not_divided_by() -> None:
+    """A and B at one time that can follow each other; the trends are a, b, c and a, b, a, b, c."""
+    rows = [(kind, time, {"k": 1, "v": 1}) for time in (0, 1, 2, 3) for kind in "AB"]
+    events = EventTable.of(SCHEMA, [*rows, ("C", 4, {"k": 1, "v": 2})])
+    text = "PATTERN SEQ((SEQ(A, B))+, C) WHERE B.v < NEXT(C).v SPAN"
+    assert total(f"{text} 4 PER 10", events)["[]"] == 6 + 1
+    assert total(f"{text} 3 PER 10", events)["[]"] == 3
+
+
+@pytest.mark.parametrize("by", ["", " BY FIRST"])
+def test_queries_together_have_the_rows_of_each_alone(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries with different spans, periods, patterns and conditions; some counts of 80 bits."""
+    wide = 0
+    for seed in range(20):
+        dice = random.Random(seed)
+        events = draw_events(dice, dice.choice((0, 20, 120)), dice.choice(("ABC", "AAAAB")))
+        where = dice.choice(("", "WHERE [k] AND", "WHERE"))
+        texts = []
+        for number in range(5):
+            condition = f"{where} A.v > {dice.randint(0, 2)}" if where else ""
+            pattern = dice.choice(("A+", "SEQ(A+, B)", "SEQ(A+, B+, C)", "SEQ(A, B)"))
+            clause = f"SPAN {dice.choice((2, 9, 150))} PER {dice.choice((3, 50))}{by}"
+            text = f"PATTERN {pattern} {condition} {clause}"
+            texts.append(f"QUERY q{number} RETURN COUNT(*) {text};")
+        queries = bind_workload(parse_workload("\n".join(texts)), SCHEMA).queries
+        (found,) = span_sets(queries)
+        with monkeypatch.context() as patched:
+            patched.setattr(_SPAN_COUNTS, "_ROWS", dice.choice((1, 1 << 22)))
+            parts = aggregate_span_set(found, events)
+        for query in queries:
+            own = [p.take(np.flatnonzero(_names(p) == query.name)) for p in parts]
+            alone = values_of(aggregate_query(query, events))
+            assert values_of(own) == alone, (seed, query.name)
+            wide += any(count > 2**64 for count, *_ in alone.values())
+    assert wide > 3
+
+
+def _names(part: PartialRows) -> np.ndarray:
+    return np.array([query.name for query in part.queries], object)[part.query]
 
 
 @pytest.mark.parametrize("by", ["", " BY FIRST"])

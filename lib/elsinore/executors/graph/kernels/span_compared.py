@@ -10,7 +10,7 @@ a, multiplied by a column of G before e. Sums over pairs of a and e become sums 
 - A tree over the order of values holds, for each x that is not too old, the number of ways to it
   from all first events, and the column of G by which ways from too old ones are subtracted.
 - U and V are the sums over the pairs `x, y` of the ways to x, multiplied by the row of H of y.
-- Another tree holds the rows of H of all y. When x becomes too old, it gives the sum over its pairs.
+- Another tree holds the rows of H of all y. When x becomes too old, it has the sum over its pairs.
 
 An event takes time logarithmic in the number of events of a run, whatever the span. Several primes
 give counts of any size (`span_remainders`). The primes are below 2^31, so that products fit.
@@ -121,7 +121,7 @@ def count_compared(in_graph, runs, shifts, sizes, numbers, in_work, prime, total
 
     Args:
         in_graph: a `ComparedGraph`.
-        runs: int64[R, 4], see `fill_runs`.
+        runs: int64[R, 5], see `fill_runs`.
         shifts: int64[R], see `orders.Orders`.
         sizes: int64[R], the highest rank of each run.
         numbers: int64[N], the row of each entry in `totals`; -1 for none.
@@ -184,16 +184,17 @@ def _clear(graph, work, size):
 
 
 @inlined
-def _keys(graph, link, entry, shift, size):
+def _keys(graph, link, entry, shift):
     """Return the rank and the bound of an entry; 0 for a value that is not comparable."""
     at = (graph.times.size - 1 - entry if graph.turned else entry) + shift
-    return np.int64(graph.ranks[graph.tree[link], at]), np.int64(graph.bounds[graph.bound[link], at])
+    rank, bound = graph.ranks[graph.tree[link], at], graph.bounds[graph.bound[link], at]
+    return np.int64(rank), np.int64(bound)
 
 
 @inlined
 def _key_of_earlier(graph, link, entry, shift, size):
     """Return the key of x, from 1; 0 for none."""
-    rank, bound = _keys(graph, link, entry, shift, size)
+    rank, bound = _keys(graph, link, entry, shift)
     if not graph.turned:
         return rank
     return size + 1 - bound if bound > 0 else np.int64(0)
@@ -202,7 +203,7 @@ def _key_of_earlier(graph, link, entry, shift, size):
 @inlined
 def _key_of_later(graph, link, entry, shift, size):
     """Return the key of y, from 1; 0 for none."""
-    rank, bound = _keys(graph, link, entry, shift, size)
+    rank, bound = _keys(graph, link, entry, shift)
     if not graph.turned:
         return bound
     return size + 1 - rank if rank > 0 else np.int64(0)

@@ -22,7 +22,7 @@ _NARROW = 28
 
 
 class SpanClauses(NamedTuple):
-    """The spans and the periods of Q queries, which all count by the last event, or all by the first.
+    """The spans and the periods of Q queries; all count by the last event, or all by the first.
 
     Attributes:
         limits: int64[Q, 4], the span, the length of a period, and the lowest and the highest number
