@@ -40,6 +40,7 @@ from elsinore.executors.graph.span_counts import bound_on_periods, by_first, has
 from elsinore.executors.graph.wide_spans import BITS, joined_remainders, primes_below
 from elsinore.executors.input.conditions import Order
 from elsinore.executors.input.kernels.entries import find_spans
+from elsinore.executors.input.periods import period_numbers
 from elsinore.executors.joined_lists import joined_lists
 from elsinore.executors.output.window_rows import WindowRows
 from elsinore.numbers.rows import make_rows
@@ -282,7 +283,7 @@ def _rows_of_entries(
     turned: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the row of the period of each entry, -1 for none, and the keys of all rows."""
-    periods = (-times if turned else times) // query.window.within
+    periods = period_numbers(query.window, -times if turned else times)
     owners = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     least, most = query.window.owned(owned)
     chosen = np.flatnonzero((periods >= least) & (periods <= most))

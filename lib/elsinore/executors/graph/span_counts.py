@@ -20,6 +20,8 @@ from elsinore.executors.graph.kernels.span_counts import (
     make_span_totals,
 )
 from elsinore.executors.input.entries import Entries
+from elsinore.executors.input.kernels.periods import PeriodTable
+from elsinore.executors.input.periods import period_numbers, period_table
 from elsinore.executors.output.window_rows import WindowRows
 from elsinore.executors.row_bound import require_few_windows
 from elsinore.numbers.rows import make_rows
@@ -114,10 +116,11 @@ def bound_on_periods(query: BoundQuery, times: np.ndarray, offsets: np.ndarray) 
     Raises:
         QueryError: they are more than `row_bound.MOST_WINDOWS`.
     """
-    within, sizes = query.window.within, np.diff(offsets)
+    window, sizes = query.window, np.diff(offsets)
     held = np.flatnonzero(sizes)
     first, last = times[offsets[held]], times[offsets[held + 1] - 1]
-    further = last // within - first // within  # one more can exceed 64 bits
+    # One more can exceed 64 bits.
+    further = period_numbers(window, last) - period_numbers(window, first)
     size = int((np.minimum(further, sizes[held] - 1) + 1).sum())
     require_few_windows(query, size)
     return size
@@ -137,7 +140,8 @@ def count_trends(
     codes = int(entries.codes.max(initial=-1)) + 1
     masks = np.array([each.masks(entries.classes, codes) for each in counted])
     meant: np.ndarray = masks.any(axis=2).astype(np.int64)
-    times, kinds, offsets = entries.times, entries.codes, entries.offsets
+    times: np.ndarray = entries.times
+    kinds, offsets = entries.codes, entries.offsets
     if len(counted) > 1:
         kept_times, kept_kinds = (
             np.empty(times.size + 1, np.int64),
@@ -148,14 +152,15 @@ def count_trends(
         keep_events(used, times, kinds, offsets, (kept_times, kept_kinds, ends))
         times, kinds, offsets = kept_times[: ends[-1]], kept_kinds[: ends[-1]], ends
     sizes = [bound_on_periods(each.query, times, offsets) for each in counted]
+    tables = [period_table(each.query.window, times) for each in counted]
     reverse = by_first(counted[0].query)
     if reverse:
         times, kinds, offsets = -times[::-1], kinds[::-1].copy(), times.size - offsets[::-1]
     single = all(len(each.followed) < FEW for each in counted)
     parts = []
     for first, after in _parts(sizes):
-        limits = [_limits(each.query, owned) for each in counted[first:after]]
-        clauses = SpanClauses(np.array(limits, np.int64), -1 if reverse else 1, single)
+        own = counted[first:after], tables[first:after]
+        clauses = _clauses(*own, owned, -1 if reverse else 1, single=single)
         given = masks[first:after], meant[first:after], times, kinds, offsets, clauses
         parts.append(_counted(*given, sum(sizes[first:after])))
         parts[-1][0].keys[:, 2] += first
@@ -176,10 +181,21 @@ def _parts(sizes: Sequence[int]) -> list[tuple[int, int]]:
     return [*found, (begin, len(sizes))]
 
 
-def _limits(query: BoundQuery, owned: Interval | None) -> tuple[int, int, int, int]:
-    """Return a row of `SpanClauses.limits`."""
-    assert query.window.span is not None
-    return (query.window.span.length, query.window.within, *query.window.owned(owned))
+def _clauses(
+    counted: Sequence[Counted],
+    tables: Sequence[PeriodTable],
+    owned: Interval | None,
+    sign: int,
+    *,
+    single: bool,
+) -> SpanClauses:
+    limits = list[tuple[int, int, int, int]]()
+    for window in (each.query.window for each in counted):
+        assert window.span is not None
+        limits.append((window.span.length, window.within, *window.owned(owned)))
+    both = np.array([np.concatenate([table[side] for table in tables]) for side in (1, 2)])
+    firsts = np.cumsum([0, *(table.starts.size for table in tables)])
+    return SpanClauses(np.array(limits, np.int64), both, firsts.astype(np.int64), sign, single)
 
 
 def _counted(

@@ -41,7 +41,7 @@ from elsinore.executors.input.anchors import anchored
 from elsinore.executors.input.conditions import Order
 from elsinore.executors.input.entries import Entries, StateEntries
 from elsinore.executors.input.numbering import numbered
-from elsinore.executors.input.periods import period_numbers, period_table
+from elsinore.executors.input.periods import period_table
 from elsinore.executors.input.weights import Extremes
 from elsinore.executors.output.window_rows import WindowRows
 from elsinore.numbers.rows import Rows, make_rows

@@ -127,6 +127,10 @@ class SpanUnit(Unit):
         """Return the unit of a set."""
         return cls(found.queries, found)
 
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `Unit.running`."""
+        return type(self)(tuple(queries), replace(self.found, queries=tuple(queries)))
+
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`."""
         return aggregate_span_set(self.found, columns, request.owned)
@@ -265,6 +269,10 @@ class CachedPanesUnit(Unit):
         """Return the unit of queries without `cache_refusals`."""
         found = tuple(sorted(queries, key=lambda query: query.name))
         return cls(found, CachedPanes(found, BLOCK))
+
+    def running(self, queries: Sequence[BoundQuery]) -> Self:
+        """Return the unit with other queries; see `Unit.running`."""
+        return self.of(queries)
 
     def run(self, columns: EventColumns, request: Request) -> list[PartialRows]:
         """Return partial rows of the queries; see `Unit.run`."""

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from elsinore.executors.graph.kernels.span_products import first_since
+from elsinore.executors.input.kernels.periods import PeriodTable, period_at
 from elsinore.numbers.compiled import brief, inlined, kernel
 
 #: Products from this on need more bits, and so do numbers with this bit or a higher one: the sum of
@@ -27,11 +28,15 @@ class SpanClauses(NamedTuple):
     Attributes:
         limits: int64[Q, 4], the span, the length of a period, and the lowest and the highest number
             of a period to aggregate.
+        tables: int64[2, *], the starts and the numbers of the `PeriodTable` of all queries.
+        firsts: int64[Q + 1], where the table of each query begins.
         sign: -1 if the events are in reverse and their times are negated; else 1.
         single: whether at most one state of each query is followed by another.
     """
 
     limits: np.ndarray
+    tables: np.ndarray
+    firsts: np.ndarray
     sign: int
     single: bool
 
@@ -160,15 +165,17 @@ def _count(masks, times, codes, i, end, owner, clauses, front, found):
 def _begin_row(found, owner, clauses, time):
     """Begin a row for the period of a timestamp; return it, and the times of the period."""
     partition, query = owner
-    length = clauses.limits[query, 1]
-    number = time * clauses.sign // length
-    low = number * length if clauses.sign > 0 else 1 - (number + 1) * length
+    first, after = clauses.firsts[query], clauses.firsts[query + 1]
+    starts, numbers = clauses.tables[0, first:after], clauses.tables[1, first:after]
+    table = PeriodTable(clauses.limits[query, 1], starts, numbers)
+    number, start, stop = period_at(table, time * clauses.sign)
+    low = start if clauses.sign > 0 else 1 - stop
     row = np.int64(found.counts.size - 1)
     if clauses.limits[query, 2] <= number <= clauses.limits[query, 3]:
         row = found.size[0]
         found.size[0] = row + 1
         found.keys[row, 0], found.keys[row, 1], found.keys[row, 2] = partition, number, query
-    return row, low, low + length
+    return row, low, low + stop - start
 
 
 @inlined
