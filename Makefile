@@ -62,6 +62,19 @@ check: ## lint, and the quick tests that need neither Java nor Airflow; under 3 
 quick-tests: $(KERNELS_READY) $(TOOLS_READY)
 	@$(BIN)/python -m pytest -q -n 2 -m "not spark and not dags and not e2e and not slow" $(CHECKED)
 
+# Spark's workers, Airflow's tasks and commands that tests start are not measured, nor is compiled
+# code: instead, the second run executes kernels as plain Python. One process each: pytest-xdist ends
+# its workers before they write what they measured.
+COVERED := tests/property tests/unit
+
+.PHONY: coverage
+coverage: $(KERNELS_READY) $(TOOLS_READY) ## report the lines that the tests of check run, with kernels as plain Python
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -p no:xdist -m "not spark and not dags and not e2e and not slow" $(COVERED)
+	@NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -p no:xdist -k worked_out_by_hand tests/golden
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report
+
 # Tests of the core that import no package of the pipeline.
 CORE_TESTS := tests/golden tests/property tests/unit/executors tests/unit/files \
     tests/unit/library tests/unit/query tests/unit/reference tests/unit/sharing \

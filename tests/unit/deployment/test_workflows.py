@@ -40,7 +40,17 @@ def test_every_verb_that_a_workflow_calls_is_in_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     text = "\n".join(file.read_text(encoding="utf-8") for file in WORKFLOWS)
     called = set(re.findall(r"run: make ([a-z-]+)", text))
-    assert {"check", "core", "docs", "test-site", "wheel", "test-long", "audit", "lock"} <= called
+    assert {
+        "check",
+        "coverage",
+        "core",
+        "docs",
+        "test-site",
+        "wheel",
+        "test-long",
+        "audit",
+        "lock",
+    } <= called
     assert called <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
 
 
