@@ -11,8 +11,8 @@
 
 `compile_plan.REFUSALS` has the function of each executor that returns why it cannot run a query.
 Queries that only twostep can run are in `RuntimePlan.left`. If an executor cannot finish (a sum of
-segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. If there
-is no cache of panes, or panes are larger than their events, their unit sweeps. Besides
+segments overflows a double, or a Hamlet set needs too much memory), its unit calls greta. Without
+a cache of panes, or if panes are larger than their events, their unit sweeps. Besides
 `compile_kernels`, this is the only package that imports several executors.
 
 A new executor needs a folder, a `Unit`, an entry in `REFUSALS`, and a rule in `compile_plan`.
