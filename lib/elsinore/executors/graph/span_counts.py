@@ -139,7 +139,7 @@ def count_trends(
     """
     codes = int(entries.codes.max(initial=-1)) + 1
     masks = np.array([each.masks(entries.classes, codes) for each in counted])
-    meant: np.ndarray = masks.any(axis=2).astype(np.int64)
+    meant = np.asarray(masks.any(axis=2), np.int64)
     times: np.ndarray = entries.times
     kinds, offsets = entries.codes, entries.offsets
     if len(counted) > 1:
