@@ -1,4 +1,4 @@
-"""A sliding or tumbling window clause, or a span with its periods, as arithmetic on integers.
+"""A sliding or tumbling window clause, a span with its periods, or sessions, as integers.
 
 Windows are `[k*slide, k*slide + within)` for all integers k, which may be negative, plus an offset.
 The **position** of a time is the time minus the offset, so that windows begin at the positions
@@ -8,6 +8,9 @@ its events.
 
 With a span, windows are periods that tumble. A trend belongs to the period that contains its last
 or first event, so the rows of a period also depend on events around it.
+
+With sessions, positions are not times: each session is the only window that contains its events
+(`executors.input.sessions`).
 """
 
 from __future__ import annotations
@@ -52,6 +55,34 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """`SESSION gap UP TO up_to BY keys` over the events of some types.
+
+    Attributes:
+        gap: the longest time between two consecutive events of a session, in microseconds (or
+            ticks). It is at least 1; exactly the gap belongs together.
+        up_to: the longest time from the first to the last event of a session, at least the gap;
+            None: no limit.
+        keys: the attributes that the events of a session share; at least one.
+        types: the event types of the pattern, also those under NOT.
+    """
+
+    gap: int
+    up_to: int | None
+    keys: tuple[str, ...]
+    types: frozenset[str]
+
+    @property
+    def estimate(self) -> int:
+        """Return a length by which costs are predicted: ten gaps, or UP TO."""
+        return min(10 * self.gap, self.up_to or 10 * self.gap)
+
+
+#: The positions of a window that is a session: more than a table has events.
+SESSION_POSITIONS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """`WITHIN within SLIDE slide OFFSET offset`, in microseconds (or ticks).
 
@@ -59,7 +90,8 @@ class Window:
     which tumble. The offset is at least 0 and less than `slide`.
 
     With a `clock`, `within` and `slide` are lengths of positions, multiples of its length, and
-    `longest` is a length of time. The clock has the offset.
+    `longest` is a length of time. The clock has the offset. With a `session`, `within` and `slide`
+    are `SESSION_POSITIONS`.
     """
 
     within: int
@@ -67,12 +99,18 @@ class Window:
     span: Span | None = None
     offset: int = 0
     clock: CalendarClock | None = None
+    session: Session | None = None
 
     def __post_init__(self) -> None:
         if self.within <= 0 or self.slide <= 0:
             raise ParameterError("WITHIN and SLIDE must be positive", hint="write 1 or more")
         if not 0 <= self.offset < self.slide:
             raise ParameterError("OFFSET is not less than SLIDE", hint="write 0 or more")
+
+    @classmethod
+    def of_session(cls, session: Session) -> Window:
+        """Return the windows of sessions."""
+        return cls(SESSION_POSITIONS, SESSION_POSITIONS, session=session)
 
     def number_at(self, instant: int) -> int:
         """Return the number of the last window that begins at or before a timestamp.
@@ -89,20 +127,24 @@ class Window:
         return positions // self.slide
 
     @property
-    def axis(self) -> int | CalendarClock:
-        """Return what decides on the positions of times: a clock, or an offset.
+    def axis(self) -> int | CalendarClock | Session:
+        """Return what decides on the positions of events: a clock, an offset, or sessions.
 
         The times of a query with a span are its positions, because a span has a fixed length.
         """
+        if self.session is not None:
+            return self.session
         return self.offset if self.clock is None else 0 if self.span else self.clock
 
     @property
     def keeps_lengths(self) -> bool:
         """Return whether differences of positions in a window are differences of times."""
+        if self.session is not None:
+            return False
         return self.clock is None or self.within == self.clock.length or self.span is not None
 
     def positions(self, instants: np.ndarray) -> np.ndarray:
-        """Return the position of each timestamp, as int64[N].
+        """Return the position of each timestamp, as int64[N]; not for sessions.
 
         >>> Window(10, 10, offset=3).positions(np.array([3, 12]))
         array([0, 9])
@@ -110,6 +152,7 @@ class Window:
         axis = self.axis
         if isinstance(axis, CalendarClock):
             return axis.positions(instants)
+        assert not isinstance(axis, Session), "positions of sessions depend on all events"
         return instants - axis if axis else instants
 
     def start(self, number: int) -> int:
@@ -147,7 +190,12 @@ class Window:
 
     @property
     def longest(self) -> int:
-        """Return the length of the longest window in microseconds (or ticks)."""
+        """Return the length of the longest window in microseconds (or ticks).
+
+        For sessions, it is an estimate by which costs are predicted.
+        """
+        if self.session is not None:
+            return self.session.estimate
         clock = self.clock
         return self.within if clock is None else clock.longest(self.within // clock.length)
 
@@ -174,7 +222,10 @@ class Window:
 
     @property
     def length(self) -> int:
-        """Return the length of the time range on whose events the rows of a window depend."""
+        """Return the length of the time range on whose events the rows of a window depend.
+
+        For sessions, it is an estimate.
+        """
         return self.back + self.longest + self.ahead
 
     def extent(self, index: int) -> Interval:
@@ -240,9 +291,9 @@ class Window:
     def pane(self) -> int:
         """Return the length of a pane: the gcd of WITHIN and SLIDE (Hamlet, section 3).
 
-        With a clock, this is a length of positions.
+        With a clock, this is a length of positions. For sessions, it is an estimated length.
         """
-        return gcd(self.within, self.slide)
+        return gcd(self.within, self.slide) if self.session is None else self.session.estimate
 
     def ending_in(self, interval: Interval) -> range:
         """Return the numbers of the windows that a run over `interval` computes.
@@ -289,8 +340,11 @@ class Window:
         return self.end(number) + self.ahead
 
     def owned(self, interval: Interval | None) -> tuple[int, int]:
-        """Return the first and the last number of `ending_in`; for None, of all windows."""
-        if interval is None:
+        """Return the first and the last number of `ending_in`; for None, of all windows.
+
+        The numbers of sessions do not depend on time, so these are all sessions.
+        """
+        if interval is None or self.session is not None:
             return -(2**63), 2**63 - 1
         numbers = self.ending_in(interval)
         return numbers.start, numbers.stop - 1
