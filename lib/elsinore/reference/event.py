@@ -38,19 +38,22 @@ class Event:
 def read_events(query: BoundQuery, events: EventTable) -> list[Event]:
     """Return the events that can affect a query's trends, in order, with the columns that it reads.
 
-    These are the events of the pattern's types. Under `contiguous`, these are the events of all
-    types, because any event between two others makes them nonadjacent.
+    These are the events of the pattern's types; for a step of a query with sessions, of the whole
+    pattern's types. Under `contiguous`, these are the events of all types, because any event
+    between two others makes them nonadjacent.
     """
     rows = events.table.select(
         [TIME_COLUMN, TYPE_COLUMN, *sorted(query.attributes_read)]
     ).to_pylist()
     types = [event_type.name for event_type in events.schema.types]
+    session = query.window.session
+    read = query.event_types if session is None else session.types
     every = query.semantics is Semantics.CONTIGUOUS
     places = [(row[TIME_COLUMN], row[query.order] if query.order else 0) for row in rows]
     numbers = {place: number for number, place in enumerate(sorted(set(places)))}
     found = [
         Event(index, types[row[TYPE_COLUMN]], row[TIME_COLUMN], row, numbers[places[index]])
         for index, row in enumerate(rows)
-        if every or types[row[TYPE_COLUMN]] in query.event_types
+        if every or types[row[TYPE_COLUMN]] in read
     ]
     return sorted(found, key=lambda event: event.order)

@@ -21,6 +21,7 @@ from elsinore.reference.match import Matcher
 from elsinore.reference.measures import measure_trends
 from elsinore.reference.outputs import outputs_of
 from elsinore.reference.participation import participants
+from elsinore.reference.sessions import find_sessions
 from elsinore.reference.steps import rows_of_steps
 from elsinore.reference.total import Total
 from elsinore.reference.totals import totals
@@ -86,21 +87,37 @@ def answer_windows(
             answer_windows(step, events, windows, meter, method) for step in step_queries(query)
         )
         return sorted_rows(rows_of_steps(query, [*every]))
-    relevant = events if windows is None else _reach(query, events, windows)
-    ordered = read_events(query, relevant)
     keys = Keys(query, events.schema)
     rows: list[ResultRow] = []
     with _uncollected():
-        its = windows_of(query)
-        for number in _numbers(its, ordered, windows):
-            bounds, extent = its.bounds(number), its.extent(number)
+        for number, bounds, own in _windows(query, events, windows):
             meter.window, meter.start = number, _told(bounds.start, events.schema)
             meter.spend()
-            first = bisect_left(ordered, extent.start, key=lambda event: event.time)
-            end = bisect_left(ordered, extent.end, key=lambda event: event.time)
-            found = method(matcher_of(query, keys, ordered[first:end], meter, bounds))
-            rows += _rows(query, events.schema, bounds, found, end - first)
+            found = method(matcher_of(query, keys, own, meter, bounds))
+            rows += _rows(query, events.schema, bounds, found, len(own))
     return sorted_rows(rows)
+
+
+def _windows(
+    query: BoundQuery, events: EventTable, windows: Collection[int] | None
+) -> Iterator[tuple[int, Interval, list[Event]]]:
+    """Yield the number and the bounds of each window, and the events on which its rows depend.
+
+    Sessions are numbered by the times of their first events; sessions can have equal numbers.
+    """
+    if query.window.session is not None:
+        for session in find_sessions(query, read_events(query, events)):
+            number = session.bounds.start
+            if windows is None or number in windows:
+                yield number, session.bounds, session.events
+        return
+    ordered = read_events(query, events if windows is None else _reach(query, events, windows))
+    its = windows_of(query)
+    for number in _numbers(its, ordered, windows):
+        extent = its.extent(number)
+        first = bisect_left(ordered, extent.start, key=lambda event: event.time)
+        end = bisect_left(ordered, extent.end, key=lambda event: event.time)
+        yield number, its.bounds(number), ordered[first:end]
 
 
 @contextmanager
