@@ -70,6 +70,7 @@ def steps() -> Iterator[partial[Any]]:
         events = _stream(size)
         yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ WITHIN 100"), events)
         yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ SPAN 100 PER 50"), events)
+        yield partial(aggregate_query, _query(f"{_WEIGHED} PATTERN A+ SESSION 9 BY k"), events)
         for pattern in ("A+", "SEQ(B, C, A, A x)"):  # with few states, and with more
             span = f"RETURN COUNT(*) PATTERN {pattern} SPAN 100 PER 50"
             yield partial(aggregate_query, _query(span), events)

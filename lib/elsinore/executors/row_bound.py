@@ -28,9 +28,7 @@ MOST_VALUES = 25_000_000
 #: executors greta and hamlet need about 150 bytes per window, whether or not it contains a trend.
 MOST_WINDOWS = 20_000_000
 
-_HINT = (
-    "write a larger SLIDE or a GROUP-BY with fewer values, or run parts of the events separately"
-)
+_FEWER = "a GROUP-BY with fewer values, or run parts of the events separately"
 
 
 def require_few_windows(query: BoundQuery, windows: int) -> None:
@@ -57,7 +55,9 @@ def require_few_rows(query: BoundQuery, rows: int, values: int) -> None:
 
 def _refused(query: BoundQuery, what: str) -> QueryError:
     at = query.source.slide.at if query.source.slide else query.at
-    return QueryError.of([Diagnostic(f"query {query.name}: {what}", at, _HINT)])
+    longer = "gap of SESSION" if query.window.session is not None else "SLIDE"
+    hint = f"write a larger {longer} or {_FEWER}"
+    return QueryError.of([Diagnostic(f"query {query.name}: {what}", at, hint)])
 
 
 class Rows(Protocol):

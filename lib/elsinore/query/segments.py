@@ -85,8 +85,8 @@ def signature(query: BoundQuery, segment: Segment) -> str:
 
     RETURN does not matter, because one propagation carries every aggregate. WITHIN and SLIDE do not
     matter, because there is a count per START event of the sub-pattern. Each window reads the
-    counts of its own START events, and counts expire with the longest window. OFFSET and clock must
-    agree, because they set the positions of all times (`windows`).
+    counts of its own START events, and counts expire with the longest window. OFFSET, clock and
+    sessions must agree, because they set the positions of all times (`windows`).
     """
     inside = range(segment.start, segment.stop)
     local = [
@@ -104,16 +104,23 @@ def signature(query: BoundQuery, segment: Segment) -> str:
          key.equivalence]
         for key in keys_of(query, segment)
     ]  # fmt: skip
-    axis = {"axis": str(query.window.axis)} if query.window.axis else {}
     return canonical_json(
         {
-            **axis,
+            **_axis(query),
             "types": segment.types,
             "local": _unordered(local),
             "edges": _unordered(edges),
             "keys": _unordered(keys),
         }
     )
+
+
+def _axis(query: BoundQuery) -> dict[str, Any]:
+    """Return what sets the positions of events, if it is not the default."""
+    if (session := query.window.session) is not None:
+        types = sorted(session.types)
+        return {"session": [session.gap, session.up_to, [*session.keys], types]}
+    return {"axis": str(query.window.axis)} if query.window.axis else {}
 
 
 def keys_of(query: BoundQuery, segment: Segment) -> tuple[Key, ...]:

@@ -44,7 +44,7 @@ class SharableSet:
     @property
     def pane(self) -> int:
         """Return the length of a pane: the gcd of all WITHIN and SLIDE (section 3.1)."""
-        return gcd(*(n for q in self.queries for n in (q.window.within, q.window.slide)))
+        return gcd(*(query.window.pane() for query in self.queries))
 
 
 @dataclass(frozen=True)

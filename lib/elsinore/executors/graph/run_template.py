@@ -30,6 +30,7 @@ from elsinore.executors.input.entries import (
 )
 from elsinore.executors.input.key_codes import KeyCodes
 from elsinore.executors.input.numbering import numbered
+from elsinore.executors.input.sessions import ranks_of
 from elsinore.executors.input.slots import fill_slots, spans_of
 from elsinore.executors.input.weights import NO_RANK, EventWeights, Extremes, weigh_events
 from elsinore.executors.kinds import Kind
@@ -117,7 +118,9 @@ def last_events(
     An event of any type is in the partitions with its values of the keys that apply to it.
     `keys` are the codes of each partition's keys, by name.
     """
-    positions = columns.positions(query.window)
+    is_session = query.window.session is not None
+    # All events of a session have one number, so positions are in the order of ranks of times.
+    positions = ranks_of(columns) if is_session else columns.positions(query.window)
     distinct, ranks = np.unique(positions, return_inverse=True)
     last = np.full(entries.rows.size, NONE, np.int64)
     sizes = np.diff(entries.offsets)
@@ -136,6 +139,9 @@ def last_events(
         found = placed[np.maximum(np.searchsorted(placed, sought) - 1, 0)]
         inside = (found < sought) & (found // distinct.size == sought // distinct.size)
         last = np.maximum(last, np.where(inside, distinct[found % distinct.size], NONE))
+    if is_session:
+        session = entries.times - ranks_of(columns)[entries.rows]
+        last = np.where(last == NONE, NONE, last + session)
     return last
 
 

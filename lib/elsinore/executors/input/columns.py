@@ -87,7 +87,7 @@ class EventColumns:
 
     events: EventTable
     _made: dict[Hashable, Any] = field(default_factory=dict)
-    _latest: tuple[Hashable, Any] = None, None
+    _latest: dict[str, tuple[Hashable, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, events: EventTable | EventColumns) -> Self | EventColumns:
@@ -104,15 +104,15 @@ class EventColumns:
         made: _Made = self._made[name]
         return made
 
-    def latest(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
+    def latest(self, kind: str, name: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return the value that `make` returned; equal names in succession call it once.
 
-        Only the last value is kept, because it may be large. Callers must not change it.
+        Only the last value of a kind is kept, because it may be large. Callers must not change it.
         """
-        if self._latest[0] != name:
-            self._latest = None, None  # free the memory before `make` takes more
-            self._latest = name, make()
-        made: _Made = self._latest[1]
+        if kind not in self._latest or self._latest[kind][0] != name:
+            self._latest.pop(kind, None)  # free the memory before `make` takes more
+            self._latest[kind] = name, make()
+        made: _Made = self._latest[kind][1]
         return made
 
     def column(self, name: str) -> Column:

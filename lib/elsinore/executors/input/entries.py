@@ -21,6 +21,7 @@ from elsinore.executors.input.columns import EventColumns, plain_values
 from elsinore.executors.input.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.executors.input.key_codes import Columns, KeyCodes, join_keys, joined_texts
 from elsinore.executors.input.numbering import numbered
+from elsinore.executors.input.sessions import positions_of, times_of
 from elsinore.query.bound import BoundQuery, KeyName
 from elsinore.sorting import ascending
 from elsinore.template.placement import Admission, Kind, Place, Placements
@@ -99,8 +100,10 @@ def make_entries(
     if not complete or len({kind for kind, _ in by_kind}) < len(by_kind):
         return _joined(placements, codes_of, columns, window)
     codes, classes = _code_events(placements, by_kind, codes_of, columns)
-    times = columns.positions(window)
-    order = np.empty(0, np.int64) if is_sorted(times) else ascending(times)
+    times = positions_of(columns, window)
+    # The events of a partition have the same order by time, which mostly is the order of rows.
+    clock = times if window.session is None else order_of(columns)
+    order = np.empty(0, np.int64) if is_sorted(clock) else ascending(clock)
     keys = {name: codes_of[name] for name in sorted(names)}
     if not keys:
         whole_table = np.array([0, times.size])
@@ -136,7 +139,9 @@ def latest_entries(
     # The codes of a key exist once per `EventColumns`.
     names = frozenset((name, id(codes)) for name, codes in codes_of.items())
     given = frozenset(placements.by_place.items()), names, window.axis
-    return columns.latest(given, lambda: make_entries(placements, codes_of, columns, window))
+    return columns.latest(
+        "entries", given, lambda: make_entries(placements, codes_of, columns, window)
+    )
 
 
 def _owners(keys: Mapping[KeyName, KeyCodes]) -> tuple[np.ndarray, Columns, int]:
@@ -277,7 +282,7 @@ def _joined(
         np.concatenate([of[each[_ROW]] for of, each in zip(columns_of, placed, strict=True)])
         for columns_of in (rows_of, codes)
     )
-    times = columns.positions(window)[rows]
+    times = positions_of(columns, window)[rows]
     order = ascending(owners, times)
     offsets = np.searchsorted(owners[order], np.arange(size + 1)).astype(np.int64)
     held = {name: partitions[name] for name in placements.keys}

@@ -54,7 +54,7 @@ def cache_refusals(query: BoundQuery) -> tuple[str, ...]:
     if query.measured or query.refinement is not None:
         return ("measures of trends are computed for whole windows",)
     if query.window.axis:
-        return ("windows with OFFSET, and windows of a calendar, are computed whole",)
+        return ("windows with OFFSET, windows of a calendar, and sessions are computed whole",)
     if query.order is not None:
         return ("time.then orders events with equal times",)
     template = sweep_template(query)

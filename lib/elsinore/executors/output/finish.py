@@ -85,14 +85,21 @@ def finish(
         for found in finish_query(query, parts):
             kept, step = found.rows, found.step
             groups = {n: query.labelled(json.loads(text)) for n, text in _group_texts(kept).items()}
-            starts, ends = query.window.starts(kept.window), query.window.ends(kept.window)
-            bounds = (map(time, each.tolist()) for each in (starts, ends))
+            bounds = (map(time, each.tolist()) for each in _bounds(query, kept))
             lists = map(_listed, query.outputs, found.columns)
             values = zip(*lists, strict=True)
             for group, start, end, own in zip(kept.group.tolist(), *bounds, values, strict=True):
                 named = tuple(zip(query.value_names, own, strict=True))
                 rows.append(ResultRow(query.name, groups[group], start, end, named, step=step))
     return sorted_rows(rows)
+
+
+def _bounds(query: BoundQuery, rows: PartialRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the start and the end of the window of each row, int64[R] each."""
+    if query.window.session is None:
+        return query.window.starts(rows.window), query.window.ends(rows.window)
+    assert rows.ends is not None, "rows of sessions are bounded"
+    return rows.window, rows.ends
 
 
 def _listed(output: BoundOutput, column: Values | Longs) -> list[Value]:
@@ -439,7 +446,7 @@ def _keys(query: BoundQuery, rows: PartialRows, *, calendar: bool) -> dict[str, 
 
     Windows in ticks have no hour.
     """
-    ends = query.window.ends(rows.window)
+    starts, ends = _bounds(query, rows)
     complete = pa.array(ends + query.window.ahead)
     used, numbers = np.unique(rows.group, return_inverse=True)
     groups = rows.groups.take(pa.array(used)).to_pylist()
@@ -450,7 +457,7 @@ def _keys(query: BoundQuery, rows: PartialRows, *, calendar: bool) -> dict[str, 
         ),
         "query": pa.repeat(query.name, len(rows)),
         "group_key": pa.array(texts, pa.string()).take(pa.array(numbers)),
-        "window_start": pa.array(query.window.starts(rows.window)),
+        "window_start": pa.array(starts),
         "window_end": pa.array(ends),
     }
 

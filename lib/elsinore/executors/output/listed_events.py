@@ -33,8 +33,8 @@ def list_events(
 
     Args:
         query: a query without `participation_refusals`.
-        events: the events of the window, or more, in any order.
-        number: the number of the window.
+        events: the events of the window, or more, in any order; only these if it is a session.
+        number: the number of the window; ignored if it is a session.
         wanted: sets of positions.
         make: returns the pass of a template of the query.
 
@@ -50,8 +50,10 @@ def list_events(
     )
     sought = Sought([asked], EventColumns.of(events))
     listing = [each.of.positions for each in sought.accumulators]
-    end = query.window.extent(number).end
-    owned = Interval(end - 1, end)
+    owned = None
+    if query.window.session is None:
+        end = query.window.extent(number).end
+        owned = Interval(end - 1, end)
     found: dict[tuple[str, frozenset[int]], list[np.ndarray]] = {}
     for template in position_templates(asked):
         one = make(sought, [template])

@@ -103,6 +103,9 @@ class PartialRows:
     window: np.ndarray  #: int64[R], window numbers
     #: integers, sums of doubles, extremes, exact sums and lists, see `Shape`.
     columns: tuple[StateColumn, ...]
+    #: int64[R], the ends of windows that are sessions, whose `window` is their start; None if no
+    #: query has sessions, or before `session_bounds.bounded`.
+    ends: np.ndarray | None = None
 
     @classmethod
     def none_of(cls, query: BoundQuery) -> PartialRows:
@@ -129,6 +132,7 @@ class PartialRows:
             self.group[rows],
             self.window[rows],
             tuple(column.take(rows) for column in self.columns),
+            None if self.ends is None else self.ends[rows],
         )
 
     @classmethod
@@ -154,7 +158,17 @@ class PartialRows:
             np.concatenate(group),
             np.concatenate([part.window for part in parts]),
             tuple(type(each[0]).joined(each) for each in columns),
+            _joined_ends(parts),
         )
+
+
+def _joined_ends(parts: Sequence[PartialRows]) -> np.ndarray | None:
+    """Return the ends of all rows; 0 for rows without, and None if no part has ends."""
+    if all(part.ends is None for part in parts):
+        return None
+    return np.concatenate(
+        [np.zeros(len(part), np.int64) if part.ends is None else part.ends for part in parts]
+    )
 
 
 def joined_groups(parts: Sequence[PartialRows]) -> tuple[pa.Array, list[np.ndarray]]:
@@ -227,4 +241,5 @@ def _merged(rows: PartialRows) -> PartialRows:
         rows.group[firsts],
         rows.window[firsts],
         tuple(column.take(order).merged(begins) for column in rows.columns),
+        None if rows.ends is None else rows.ends[firsts],
     )

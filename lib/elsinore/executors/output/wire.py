@@ -28,7 +28,8 @@ from elsinore.numbers.exact_columns import Band, Integers
 from elsinore.query.bound import BoundQuery
 from elsinore.query.query_keys import QueryKey
 
-#: `query`, `opening` and `state` are a `Place`, and `window` is the number of a window. `integers`
+#: `query`, `opening` and `state` are a `Place`. `window` is the number of a window, or the start of
+#: a session, whose end is `end` (otherwise NULL). `integers`
 #: are 0 if they do not fit 64 bits; then `wide` has their bytes, little-endian in two's complement.
 #: `wide` is NULL if all integers of a row fit, and its elements are NULL if their integer fits. A
 #: sum is `sum * 2**exponent`. `extremes` are integers, or the bits of doubles, or the two parts of
@@ -42,6 +43,7 @@ WIRE_SCHEMA = pa.schema(
         pa.field("state", pa.int16(), False),
         pa.field("group", pa.string(), False),
         pa.field("window", pa.int64(), False),
+        pa.field("end", pa.int64()),
         pa.field("integers", pa.list_(pa.int64()), False),
         pa.field("wide", pa.list_(pa.binary())),
         pa.field("sums", pa.list_(pa.float64()), False),
@@ -93,6 +95,7 @@ def _table(part: PartialRows, places: Mapping[QueryKey, Place]) -> pa.Table:
         pa.array(state, pa.int16()),
         part.groups.take(pa.array(part.group)),
         pa.array(part.window),
+        pa.nulls(size, pa.int64()) if part.ends is None else pa.array(part.ends),
         _lists(pa.array(_by_row([column.small for column in integers], size, np.int64)), size),
         _wide_lists(integers, size),
         _lists(pa.array(_by_row([column.mantissas for column in sums], size, np.float64)), size),
@@ -223,7 +226,15 @@ def _rows(
         np.asarray(groups.indices),
         np.asarray(table["window"]),
         tuple(columns),
+        _ends(table),
     )
+
+
+def _ends(table: pa.Table) -> np.ndarray | None:
+    """Return the ends of sessions; None if no row has one."""
+    if table["end"].null_count == table.num_rows:
+        return None
+    return np.asarray(pc.fill_null(table["end"], 0))
 
 
 def _extremes(table: pa.Table, shape: Shape, integers: Iterator[Integers]) -> Iterator[StateColumn]:

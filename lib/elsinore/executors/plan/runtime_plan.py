@@ -20,6 +20,7 @@ from elsinore.executors.linear.cached_panes import cache_refusals
 from elsinore.executors.linear.longest import needs_only_times
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.session_bounds import bounded
 from elsinore.executors.plan.alike import (
     Alike,
     alike,
@@ -164,7 +165,7 @@ class RuntimePlan:
         for unit in ordered_units(self.units, columns):
             request.tell(unit.names)
             with memory_failures(f"computing {some_of(unit.names)}", hint=_LESS):
-                yield unit.run(columns, request)
+                yield [*bounded(unit.run(columns, request), columns, request.owned)]
 
     @cached_property
     def row_classes(self) -> tuple[Alike, ...]:

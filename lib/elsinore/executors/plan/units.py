@@ -224,9 +224,13 @@ def _recomputed(overflowed: Overflowed, columns: EventColumns) -> Iterator[Parti
     The wider precision levels of greta have wide exponents.
     """
     query, numbers = overflowed.query, overflowed.windows
-    low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
-    events = columns.events.between(low.start, high.end)
-    for part in aggregate_query(query, events, owned=Interval(low.end - 1, high.end)):
+    if query.window.session is not None:
+        parts = aggregate_query(query, columns)
+    else:
+        low, high = query.window.bounds(int(numbers[0])), query.window.bounds(int(numbers[-1]))
+        events = columns.events.between(low.start, high.end)
+        parts = aggregate_query(query, events, owned=Interval(low.end - 1, high.end))
+    for part in parts:
         yield part.take(np.flatnonzero(np.isin(part.window, numbers)))
 
 
