@@ -22,7 +22,13 @@ from elsinore.query.bind_steps import Steps, bind_steps
 from elsinore.query.bound import BoundQuery, EdgePredicate, Key, LocalPredicate, Workload
 from elsinore.query.expressions import Applied, BoundExpression, fields_of, moved, sides_of
 from elsinore.query.functions import ZONED_FUNCTIONS
-from elsinore.query.print_query import print_length, print_output, print_query, print_span
+from elsinore.query.print_query import (
+    print_length,
+    print_output,
+    print_query,
+    print_session,
+    print_span,
+)
 from elsinore.query.resolve import (
     BindFault,
     Scope,
@@ -34,7 +40,7 @@ from elsinore.query.resolve import (
 )
 from elsinore.query.window_lengths import bind_ticks
 from elsinore.timeline import UNITS
-from elsinore.windows import MOST_OVERLAPPING, Span, Window
+from elsinore.windows import MOST_OVERLAPPING, Session, Span, Window
 from elsinore.wording import some_of
 
 
@@ -94,13 +100,16 @@ def bind_query(query: syntax.Query, schema: StreamSchema, zone: str | None = Non
     check_quantifiers(scope, written)
     check_pattern(scope)
     equivalences, predicates = _bind_where(scope, query.where)
-    keys = _bind_keys(scope, query.group_by, equivalences)
+    asked = _with_groups_of_sessions(query)
+    by = query.session.keys if query.session else ()
+    keys = _bind_keys(scope, asked.group_by, [*by, *equivalences])
+    _check_session_keys(scope, by)
     steps = Steps()
     if query.steps:
-        steps = bind_steps(scope, query, written, keys)
+        steps = bind_steps(scope, asked, written, keys)
         returned = Outputs(steps.aggregates, steps.outputs, None)
     else:
-        returned = bind_outputs(scope, query, [key for key in keys if key.group_label is not None])
+        returned = bind_outputs(scope, asked, [key for key in keys if key.group_label is not None])
     window = None
     with suppress(BindFault):
         window = _bind_window(scope, query)
@@ -323,6 +332,45 @@ def _bind_keys(
     return tuple(found.values())
 
 
+def _with_groups_of_sessions(query: syntax.Query) -> syntax.Query:
+    """Return the query with the attributes after BY in GROUP-BY."""
+    if query.session is None:
+        return query
+    grouped = {
+        each.attribute
+        for each in (item.expression for item in query.group_by)
+        if isinstance(each, syntax.Reference) and each.qualifier is None
+    }
+    more = (
+        syntax.Item(key, at=key.at) for key in query.session.keys if key.attribute not in grouped
+    )
+    return replace(query, group_by=(*query.group_by, *more))
+
+
+def _check_session_keys(scope: Scope, by: tuple[syntax.Reference, ...]) -> None:
+    """Note an error for each attribute after BY that events of the pattern lack."""
+    names = Counter(reference.attribute for reference in by)
+    for reference in by:
+        name = reference.attribute
+        if names[name] > 1:
+            message = f"{name} occurs {names[name]} times in BY"
+            scope.fault(message, reference.at, "remove the repetition")
+        carriers = scope.schema.carriers(name)
+        lacking = sorted({position.type for position in scope.positions} - carriers)
+        if carriers and scope.well_shaped and lacking:
+            message = f"{some_of(lacking)} has no attribute {name}, so it is in no session"
+            hint = _shared_attributes(scope) or "use WITHIN and [...] for keys of some types"
+            scope.fault(message, reference.at, hint)
+
+
+def _shared_attributes(scope: Scope) -> str | None:
+    """Return a hint that names attributes which all events of the pattern have."""
+    types = [{each.name for each in scope.schema.by_name[p.type].attributes}
+             for p in scope.positions]  # fmt: skip
+    shared = sorted(set.intersection(*types)) if types else []
+    return f"as in BY {shared[0]}" if shared else None
+
+
 def _label(written: syntax.Expression, names: Counter[str]) -> str:
     """Return the label of a group without a name; attributes of equal names have their alias."""
     if not isinstance(written, syntax.Reference):
@@ -331,10 +379,12 @@ def _label(written: syntax.Expression, names: Counter[str]) -> str:
     return written.attribute if plain else f"{written.qualifier}.{written.attribute}"
 
 
-# ---- WITHIN and SLIDE, or SPAN and PER
+# ---- WITHIN and SLIDE, SPAN and PER, or SESSION
 
 
 def _bind_window(scope: Scope, query: syntax.Query) -> Window:
+    if query.session is not None:
+        return _bind_session(scope, query, query.session)
     if query.span is not None:
         return _bind_span(scope, query, query.span)
     if query.within is None:
@@ -390,6 +440,29 @@ def _bind_span(scope: Scope, query: syntax.Query, span: syntax.Span) -> Window:
     length, period = bind_all(clauses, lambda clause: bind_ticks(scope, *clause))
     window = Window(period, period, Span(length, span.by_first, looks_ahead))
     return _with_offset(scope, query, window)
+
+
+def _bind_session(scope: Scope, query: syntax.Query, session: syntax.Session) -> Window:
+    if query.within is not None:
+        hint = "remove WITHIN; UP TO limits the length of a session"
+        scope.refuse("SESSION and WITHIN cannot be combined", query.within.at, hint)
+    if query.span is not None:
+        hint = "remove SPAN, or remove SESSION and write [...] for its keys"
+        scope.refuse("SESSION and SPAN cannot be combined", query.span.at, hint)
+    if not session.keys:
+        example = _shared_attributes(scope) or "as in BY user"
+        text = f"{print_session(session)} {example.removeprefix('as in ')}"
+        scope.refuse("SESSION needs BY", session.at, f"as in {text}")
+    clauses = [("SESSION", session.gap), *([("UP TO", session.up_to)] if session.up_to else [])]
+    gap, *longest = bind_all(clauses, lambda clause: bind_ticks(scope, *clause))
+    if session.up_to is not None and longest[0] < gap:
+        calendar = scope.schema.time_unit.is_calendar
+        least = print_length(gap, calendar=calendar).replace(",", "")
+        message = "UP TO is shorter than the gap of the session"
+        scope.refuse(message, session.up_to.at, f"write UP TO {least} or longer")
+    types = frozenset(position.type for position in scope.positions)
+    keys = tuple(key.attribute for key in session.keys)
+    return Window.of_session(Session(gap, longest[0] if longest else None, keys, types))
 
 
 def _with_period(scope: Scope, span: syntax.Span) -> str:

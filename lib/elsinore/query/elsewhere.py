@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SPAN = "write SPAN 30 minutes PER 1 day for trends of at most 30 minutes"
+_SESSION = "write SESSION 30 minutes BY user"
 _SHAPE = "write QUERY name RETURN ... PATTERN ... WITHIN ...;"
 _SEQ = "write SEQ(A, B)"
 _WINDOW = "write WITHIN 1 hour SLIDE 10 minutes"
@@ -17,8 +17,10 @@ _ELSEWHERE = {
     r"\bin\s+slide\b": "write IN after SLIDE, as in SLIDE 1 day IN 'Europe/Berlin'",
     r"(?<![\w.])\d[\d.]*\s*[a-z]+\s+in\s+[a-z]": _ZONE,
     r"\bset\s+zone\s+[a-z]": "write the name of a zone in quotes",
-    r"\b(session)\s+[\d.$]": _SPAN,
-    r"\b(slide)\s+[\d.$]": "write SLIDE after WITHIN; with SPAN, remove it",
+    r"\b(session)\s*\(": _SESSION,
+    r"\b(session\s+gap)\b": _SESSION,
+    r"\bup\s+to\b": "write UP TO before BY, as in SESSION 30 minutes UP TO 1 day BY user",
+    r"\b(slide)\s+[\d.$]": "write SLIDE after WITHIN; with SPAN or SESSION, remove it",
     r"\b(offset)\s+[\d.$]": "write OFFSET after SLIDE or PER, as in PER 1 day OFFSET 6 hours",
     r"\(\s*(select)\b": "use a constant in place of the subquery",
     r"\b(select|create|insert)\b": _SHAPE,
@@ -63,6 +65,7 @@ _ELSEWHERE = {
     r"\bcount\s*\(\s*(?:1\b|\))|\breturn\s*\*": "write COUNT(*) to count the trends",
     r"[\w}][+*?]\s+\w+\s*[,)]": _ALIAS,
     r"\bspan\b": "as in SPAN 10 minutes PER 1 day",
+    r"\bsession\b": "as in SESSION 30 minutes BY user",
     r"\bper\b": "write PER after SPAN, as in SPAN 10 minutes PER 1 day",
     r"\bquery\s+\w*[-.:]": "use letters, digits and _ in a name, and begin with a letter",
 }

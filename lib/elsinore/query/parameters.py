@@ -348,6 +348,11 @@ def _replaced(query: syntax.Query, values: Mapping[str, syntax.Literal]) -> synt
         own, period = length(span.length), length(span.period)
         assert own is not None, "a span has a length"
         span = replace(span, length=own, period=period)
+    session = query.session
+    if session is not None:
+        own, longest = length(session.gap), length(session.up_to)
+        assert own is not None, "sessions have a gap"
+        session = replace(session, gap=own, up_to=longest)
     return replace(
         query,
         returns=tuple(replace(item, expression=each(item.expression)) for item in query.returns),
@@ -358,6 +363,7 @@ def _replaced(query: syntax.Query, values: Mapping[str, syntax.Literal]) -> synt
         slide=length(query.slide),
         span=span,
         offset=length(query.offset),
+        session=session,
     )
 
 

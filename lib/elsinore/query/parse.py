@@ -84,12 +84,13 @@ _TOKEN_NAMES = {
     "NEXT_MATCH": "skip-till-next-match",
     "CONTIGUOUS": "contiguous",
     **{word: word for word in ("AS", "CASE", "FALSE", "HAVING", "NEXT", "NULL", "OFFSET")},
-    **{word: word for word in ("PER", "SPAN", "STEPS", "TRUE")},
+    **{word: word for word in ("BY", "PER", "SESSION", "SPAN", "STEPS", "TRUE")},
     "BY_FIRST": "BY FIRST",
     "BY_LAST": "BY LAST",
+    "UP_TO": "UP TO",
     "$END": "';'",
 }
-_CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "SPAN", "WHERE", "WITHIN"
+_CLAUSES = "GROUP-BY", "HAVING", "SEMANTICS", "SESSION", "SPAN", "WHERE", "WITHIN"
 #: Names of groups of tokens, used if their first token is expected; wider groups first.
 _GROUPS = (
     ("a 'string'", "a value", ("a 'string'", "a name", "a number", "CASE", "FALSE", "NEXT", "NULL",
@@ -542,7 +543,7 @@ class SyntaxBuilder:
         having = clauses.get("having_clause")
         within, semantics = clauses.get("within_clause"), clauses.get("semantics_clause")
         keys = [child for child in group_by.children if isinstance(child, Tree)] if group_by else []
-        span = clauses.get("span_clause")
+        span, session = clauses.get("span_clause"), clauses.get("session_clause")
         lengths = self._lengths(within) if within else []
         further = within or span
         zone = self._part(further, "zone")
@@ -564,6 +565,7 @@ class SyntaxBuilder:
             span=self._span(span) if span else None,
             offset=self._offset(further),
             zone=self._zone(zone) if zone else None,
+            session=self._session(session) if session else None,
         )
 
     # ---- clauses
@@ -572,6 +574,13 @@ class SyntaxBuilder:
         length, *period = self._lengths(node)
         by_first = any(isinstance(c, Token) and c.type == "BY_FIRST" for c in node.children)
         return syntax.Span(length, period[0] if period else None, by_first, self._at(node))
+
+    def _session(self, node: Tree[Token]) -> syntax.Session:
+        inside = [child for child in node.children if isinstance(child, Tree)]
+        gap, *up_to = (self._length(child) for child in inside if child.data != "session_keys")
+        named = (key for child in inside if child.data == "session_keys" for key in child.children)
+        keys = (syntax.Reference(None, str(key.children[0]), at=self._at(key)) for key in named)
+        return syntax.Session(gap, up_to[0] if up_to else None, tuple(keys), self._at(node))
 
     def _lengths(self, node: Tree[Token]) -> list[syntax.Duration | syntax.Parameter]:
         """Return the lengths of a clause, without its zone and its OFFSET."""

@@ -50,7 +50,7 @@ def print_query(query: syntax.Query) -> str:
 
 
 def print_windows(query: syntax.Query) -> list[str]:
-    """Return the clauses WITHIN and SPAN of a query as text; a valid query has one of them."""
+    """Return the clauses WITHIN, SPAN and SESSION as text; a valid query has one of them."""
     clauses = []
     if query.within is not None:
         lengths = [query.within] if query.slide is None else [query.within, query.slide]
@@ -58,6 +58,8 @@ def print_windows(query: syntax.Query) -> list[str]:
         clauses.append("WITHIN " + " SLIDE ".join(texts) + _print_offset(query))
     if query.span is not None:
         clauses.append(print_span(query.span, _print_offset(query)))
+    if query.session is not None:
+        clauses.append(print_session(query.session))
     return clauses
 
 
@@ -71,6 +73,13 @@ def print_span(span: syntax.Span, offset: str = "") -> str:
     """Return a SPAN clause as text, given the text of its zone and OFFSET."""
     period = "" if span.period is None else f" PER {print_duration(span.period)}{offset}"
     return f"SPAN {print_duration(span.length)}{period}{' BY FIRST' if span.by_first else ''}"
+
+
+def print_session(session: syntax.Session) -> str:
+    """Return a SESSION clause as text."""
+    up_to = "" if session.up_to is None else f" UP TO {print_duration(session.up_to)}"
+    by = f" BY {', '.join(key.attribute for key in session.keys)}" if session.keys else ""
+    return f"SESSION {print_duration(session.gap)}{up_to}{by}"
 
 
 def print_duration(length: syntax.Duration | syntax.Parameter) -> str:

@@ -453,13 +453,29 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Session:
+    """`SESSION gap UP TO longest BY keys`.
+
+    Attributes:
+        gap: the longest time between two consecutive events of a session.
+        up_to: the longest time from the first to the last event of a session; None: no limit.
+        keys: the attributes that the events of a session share; none if BY is missing.
+    """
+
+    gap: Duration | Parameter
+    up_to: Duration | Parameter | None
+    keys: tuple[Reference, ...]
+    at: Location = _at()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One `QUERY ... ;` of a workload.
 
     Attributes:
         name: the name; for a value of a list, with the value in brackets: `q[10]`.
         returns: the items of RETURN; none for `RETURN STEPS`.
-        within, slide: the windows; None in a query with a span.
+        within, slide: the windows; None in a query with a span or sessions.
         having: a condition on its rows.
         chosen: the values of its parameters.
         steps: whether it returns a row per part of the sequence (`RETURN STEPS`).
@@ -467,6 +483,7 @@ class Query:
         written: the name as written, if values of lists follow it in `name`.
         offset: how long after the multiples of SLIDE, or of PER, windows or periods begin.
         zone: the zone of windows or periods of a calendar.
+        session: the clause SESSION, which replaces WITHIN.
     """
 
     name: str
@@ -485,6 +502,7 @@ class Query:
     written: str | None = None
     offset: Duration | Parameter | None = None
     zone: Zone | None = None
+    session: Session | None = None
 
     @property
     def written_name(self) -> str:
@@ -498,7 +516,8 @@ class Query:
 
 
 def lengths_of(query: Query) -> Iterator[Duration | Parameter]:
-    """Yield the lengths of time of a query's windows, or of its span and periods."""
-    span = query.span
+    """Yield the lengths of time of a query's windows, of its span and periods, or sessions."""
+    span, session = query.span, query.session
     lengths = query.within, query.slide, *((span.length, span.period) if span else ())
+    lengths += (session.gap, session.up_to) if session else ()
     yield from (each for each in (*lengths, query.offset) if each is not None)

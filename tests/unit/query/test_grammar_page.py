@@ -27,6 +27,7 @@ _TERMINALS = {
         f'"{word}"': word
         for word in ("AS", "DISTINCT", "EACH", "FALSE", "HAVING", "NEXT", "NULL", "STEPS", "TRUE")
     },
+    '"SESSION"': "SESSION",
     "integer": "INTEGER",
     "number": "(INTEGER | DECIMAL)",
     "text": "TEXT",

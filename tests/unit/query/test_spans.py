@@ -109,7 +109,7 @@ def test_a_parameter_is_a_length() -> None:
         ("SPAN 10 PER -1 day", "PER must be positive, in whole microseconds | as in PER 10 "
          "minutes"),
         ("SPAN 10 minutes PER 1 day SLIDE 1 hour", "SLIDE is not supported | write SLIDE after "
-         "WITHIN; with SPAN, remove it"),
+         "WITHIN; with SPAN or SESSION, remove it"),
         ("SPAN 10 minutes PER 1 day OFFSET 30 hours", "OFFSET is not less than PER | write OFFSET "
          "6 hours, which means the same"),
         ("SPAN 10 minutes OFFSET 6 hours PER 1 day", "OFFSET is not supported | write OFFSET "
@@ -121,9 +121,7 @@ def test_a_parameter_is_a_length() -> None:
         ("WITHIN 1 day OFFSET -1 hour", "OFFSET must be at least 0, in whole microseconds | as in "
          "OFFSET 10 minutes"),
         ("WITHIN 1 day OFFSET 6 hours SLIDE 12 hours", "SLIDE is not supported | write SLIDE after "
-         "WITHIN; with SPAN, remove it"),
-        ("SESSION 30 minutes BY user", "SESSION is not supported | write SPAN 30 minutes PER 1 day "
-         "for trends of at most 30 minutes"),
+         "WITHIN; with SPAN or SESSION, remove it"),
         ("SPAN ten minutes", "found 'SPAN' | as in SPAN 10 minutes PER 1 day"),
         ("WITHIN 5 minutes PER 1 day", "found 'PER' | write PER after SPAN, as in SPAN 10 minutes "
          "PER 1 day"),
