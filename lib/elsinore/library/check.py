@@ -39,8 +39,9 @@ from elsinore.query.syntax import ANY, Conjunction, EventPattern, event_patterns
 from elsinore.template.build import WHOLE, carried_keys, template_parts
 from elsinore.template.describe import describe_template, numbered_nots
 from elsinore.template.measures import measure_queries
-from elsinore.template.support import greta_refusals
+from elsinore.template.support import NO_SESSIONS, greta_refusals
 from elsinore.timeline import format_instant
+from elsinore.windows import Session
 
 #: Columns that the titles of lines take.
 _MARGIN = 13
@@ -237,6 +238,8 @@ def _window(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     Windows of a calendar have no single length.
     """
     window = query.window
+    if window.session is not None:
+        return _session(window.session, calendar=calendar)
     if window.clock is not None:
         [clause] = print_windows(query.source)
         keyword, rest = clause.split(" ", 1)
@@ -253,6 +256,18 @@ def _window(query: BoundQuery, *, calendar: bool) -> dict[str, Any]:
     return {**lengths, "window": ", ".join(words)}
 
 
+def _session(session: Session, *, calendar: bool) -> dict[str, Any]:
+    """Return the lengths and attributes of sessions, and the same as text."""
+    lengths = {"gap": session.gap}
+    lengths |= {} if session.up_to is None else {"up_to": session.up_to}
+    words = [
+        f"{name.replace('_', ' ')} {print_length(n, calendar=calendar)}"
+        for name, n in lengths.items()
+    ]
+    keys = list(session.keys)
+    return {**lengths, "by": keys, "window": f"session, {', '.join(words)}, by {', '.join(keys)}"}
+
+
 def _unused_nots(query: BoundQuery) -> list[str]:
     """Return a warning for each NOT that follows the last part of a query with steps."""
     if not query.steps:
@@ -267,6 +282,8 @@ def _adds_up_over(query: BoundQuery) -> list[str]:
     groups = ["groups"] if query.group_keys else []
     if query.window.span is not None:
         return [*groups, "periods"]
+    if query.window.session is not None:
+        return [*groups, "sessions"]
     return [*groups, "windows"] if query.window.slide >= query.window.within else groups
 
 
@@ -281,7 +298,7 @@ def _returned(query: BoundQuery) -> list[str]:
 
 def misses_at_borders(query: BoundQuery) -> bool:
     """Return whether matches can cross a window border and are then in no window."""
-    if query.window.span is not None:
+    if query.window.span is not None or query.window.session is not None:
         return False
     return query.window.slide >= query.window.within and not isinstance(query.pattern, EventPattern)
 
@@ -324,6 +341,8 @@ def _values_per_period(query: BoundQuery) -> list[str]:
 
 def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
     """Return where windows start, and which matches they miss or repeat."""
+    if query.window.session is not None:
+        return _session_notes(query.window.session, calendar=calendar)
     within, slide = query.window.within, query.window.slide
     notes = [_first_note(query, calendar=calendar)]
     if (span := query.window.span) is not None:
@@ -337,6 +356,20 @@ def _window_notes(query: BoundQuery, *, calendar: bool) -> list[str]:
         longest = longest_whole(query.window, calendar=calendar)
         notes.append(f"windows overlap: they count all matches of up to {longest}, some repeatedly")
     return notes
+
+
+def _session_notes(session: Session, *, calendar: bool) -> list[str]:
+    """Return which events are a session, and what it ends with."""
+    types, keys = ", ".join(sorted(session.types)), ", ".join(session.keys)
+    gap = print_length(session.gap, calendar=calendar)
+    notes = [
+        f"events of {types} with equal {keys}, each at most {gap} after the one before it",
+        "each match counts once, if all its events are in one session",
+    ]
+    if session.up_to is not None:
+        longest = print_length(session.up_to, calendar=calendar)
+        notes.append(f"an event more than {longest} after the first starts the next session")
+    return [*notes, f"not in the pipeline: {NO_SESSIONS}"]
 
 
 def _first_note(query: BoundQuery, *, calendar: bool) -> str:

@@ -120,8 +120,8 @@ def _query(query: BoundQuery, cut: Cut, calendar: bool) -> dict[str, Any]:
             for stretch in cut.stretches
         ],
         "keys": _keys(query),
-        "within": query.window.within,
-        "slide": query.window.slide,
+        "within": None if query.window.session else query.window.within,
+        "slide": None if query.window.session else query.window.slide,
         "window": _window(query, calendar=calendar),
     }
 
@@ -143,7 +143,7 @@ def _keys(query: BoundQuery) -> str:
 
 
 def _window(query: BoundQuery, *, calendar: bool) -> str:
-    if is_of_calendar(query.source):
+    if is_of_calendar(query.source) or query.window.session is not None:
         return " ".join(print_windows(query.source))
     lengths = query.window.within, query.window.slide
     within, slide = (print_length(length, calendar=calendar) for length in lengths)

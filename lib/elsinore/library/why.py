@@ -18,6 +18,7 @@ from elsinore.events import TIME_COLUMN, EventTable
 from elsinore.files.typed import EXACT_IN_DOUBLE
 from elsinore.library.arguments import quoted, require_whole
 from elsinore.library.participants import list_participants, participant_lines
+from elsinore.library.session_events import SessionEvents, sessions_of_group
 from elsinore.library.shown import Shown
 from elsinore.library.told_events import event_words, told_trends
 from elsinore.query.bound import BoundQuery, Workload
@@ -69,9 +70,14 @@ class Why(Shown):
         require_whole("limit", limit, 0)
         calendar = workload.schema.time_unit.is_calendar
         self._keys = {key.attribute for key in bound.keys}
-        at = _window_at(bound, window, calendar=calendar)
-        self._window = str(at) if calendar else f"[{at.start}, {at.end})"
         values = _group_of(bound, group)
+        if bound.window.session is None:
+            at = _window_at(bound, window, calendar=calendar)
+            read = bound.window.extent(bound.window.number_at(at.start))
+            inside = events.between(read.start, read.end)
+        else:
+            at, inside = _session_at(bound, events, values, window, calendar=calendar)
+        self._window = str(at) if calendar else f"[{at.start}, {at.end})"
         texts = [group_text(bound.labelled(each)) for each in (values, _null_for_nan(values))]
         name = f"{query} step {step or len(asked.steps)}" if asked.steps else query
         self._title = f"{name} {texts[0]}" if values else name
@@ -81,8 +87,6 @@ class Why(Shown):
         self.reason: str | None = "the query counts pairs of trends"
         if isinstance(bound.pattern, Conjunction):
             return
-        read = bound.window.extent(bound.window.number_at(at.start))
-        inside = events.between(read.start, read.end)
         text = texts[0]
         found, self.reason = _trends_of(bound, inside, at, text)
         if not found and texts[1] != text:
@@ -124,18 +128,52 @@ def _trends_of(
 # ---- what callers give
 
 
+#: Number of starts of sessions that a hint names.
+_NEAREST = 3
+
+
+def _session_at(
+    query: BoundQuery, events: EventTable, group: list[Any], start: object, *, calendar: bool
+) -> SessionEvents:
+    """The session of a group that starts at an instant or tick, with its events."""
+    try:
+        at = _given_start(start, calendar=calendar)
+    except (ValueError, OverflowError) as error:
+        example = "as in 2013-02-08T10:05:23" if calendar else "as a whole number"
+        raise ParameterError(str(error), hint=f"pass the start of a session, {example}") from error
+    every = sessions_of_group(query, events, group)
+    for one in every:
+        if one.bounds.start == at:
+            return one
+    name = format_instant if calendar else str
+    nearest = sorted(every, key=lambda one: abs(one.bounds.start - at))[:_NEAREST]
+    starts = [name(one.bounds.start) for one in sorted(nearest, key=lambda one: one.bounds.start)]
+    raise ParameterError(
+        f"no session of {query.name} with this group starts at {name(at)}",
+        hint=f"use {' or '.join(starts)}" if starts else "use a group with events",
+    )
+
+
+def _given_start(start: object, *, calendar: bool) -> int:
+    """The instant or tick of a start; ValueError, OverflowError: it is none."""
+    given = _plain(start)
+    ticks = not calendar or isinstance(given, int | float)  # microseconds will do, too
+    at = _typed(given, AttributeType.LONG if ticks else AttributeType.TIMESTAMP)
+    if at is None:
+        raise ValueError(f"no window starts at {quoted(given)}")
+    return int(at)
+
+
 def _window_at(query: BoundQuery, start: object, *, calendar: bool) -> Interval:
     """The window of a query that starts at an instant or tick."""
     try:
-        given = _plain(start)
-        ticks = not calendar or isinstance(given, int | float)  # microseconds will do, too
-        at = _typed(given, AttributeType.LONG if ticks else AttributeType.TIMESTAMP)
-        window = None if at is None else query.window.bounds(query.window.number_at(at))
+        at = _given_start(start, calendar=calendar)
+        window = query.window.bounds(query.window.number_at(at))
         least, most = (MIN_INSTANT, MAX_INSTANT) if calendar else (_LONGS[0], _LONGS[-1])
         # The last windows of year 9999 end after it.
-        last = None if window is None else window.start if calendar else window.end
-        if window is None or last is None or window.start < least or last > most:
-            raise ValueError(f"no window starts at {quoted(given)}")
+        last = window.start if calendar else window.end
+        if window.start < least or last > most:
+            raise ValueError(f"no window starts at {quoted(_plain(start))}")
     except (ValueError, OverflowError) as error:
         example = "as in 2013-02-08T10:00" if calendar else "as a whole number"
         raise ParameterError(str(error), hint=f"pass the window's start, {example}") from error
