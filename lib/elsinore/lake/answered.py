@@ -12,7 +12,7 @@ from elsinore.query.bound import Origin, Workload
 from elsinore.query.fingerprints import workload_fingerprint
 from elsinore.settings import Settings
 from elsinore.store.tables import Lake
-from elsinore.template.support import require
+from elsinore.template.support import pipeline_refusals, require
 
 
 class Answered(NamedTuple):
@@ -69,7 +69,7 @@ def answered_by(settings: Settings, names: Sequence[str] = ()) -> tuple[Answered
         lake = Lake.open(one)
         try:
             workload = load_own_workload(one, lake.stream)
-            require(workload.queries, "the pipeline")
+            require(workload.queries, "the pipeline", pipeline_refusals)
         except (QueryError, UnsupportedQueryError) as error:
             faults.append(error)
         else:

@@ -362,6 +362,8 @@ def types_read(workload: Workload, queries: Iterable[BoundQuery]) -> frozenset[s
             workload.schema.by_name
             if query.semantics is Semantics.CONTIGUOUS
             else query.event_types
+            if query.window.session is None
+            else query.window.session.types
             for query in queries
         )
     )

@@ -22,7 +22,7 @@ from elsinore.spark.compute import Computed, compute
 from elsinore.store.spark_tables import SparkTables
 from elsinore.store.tables import Lake, load_tables
 from elsinore.store.task_failures import spark_failures
-from elsinore.template.support import lowered, require
+from elsinore.template.support import lowered, pipeline_refusals, require
 from elsinore.timeline import Interval, hour_label
 
 
@@ -127,7 +127,7 @@ def aggregate_hours(
         ConflictError, LostWorkerError: transient; retry.
     """
     workload = joined_queries([(one.tables.workload, one.workload) for one in asked])
-    require(workload.queries, "the pipeline")
+    require(workload.queries, "the pipeline", pipeline_refusals)
     plan = plan or RuntimePlan.of(lowered(workload).queries)
     store, lake = events.store, events.lake
     at = store.version(_EVENTS) if version is None else version

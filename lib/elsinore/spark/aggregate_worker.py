@@ -5,6 +5,7 @@ This module does not import Spark: the driver creates the functions, and Python 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from elsinore.catalog.stream import StreamSchema
 from elsinore.events import TIME_COLUMN, TYPE_COLUMN
 from elsinore.executors.aggregates import participation_query
 from elsinore.executors.hamlet.observe import Observer
-from elsinore.executors.input.in_order import aggregate_in_order
+from elsinore.executors.input.in_order import CHUNK_EVENTS, aggregate_in_order
 from elsinore.executors.output.finish import Answered, finish_long
 from elsinore.executors.output.partial_rows import PartialRows, merge
 from elsinore.executors.output.wire import WIRE_SCHEMA, Place, from_arrow, to_arrow
@@ -84,7 +85,8 @@ def partial_rows(
 ) -> Iterator[list[PartialRows]]:  # fmt: skip
     """Aggregate all events of partitions to partial rows.
 
-    Memory holds only the events that open windows need. A yielded list has all rows of its windows,
+    Memory holds only the events that open windows need, or all events if a query has sessions. A
+    yielded list has all rows of its windows,
     one per query that ran, group and window. The counts of shared work are added to `told`.
 
     `batches` have the columns `_time`, which ascends, `_type`, and the attributes that the queries
@@ -97,7 +99,10 @@ def partial_rows(
         yield [*chain.from_iterable(plan.run(event_table(schema, table), request))]
 
     reach = max(query.window.length for query in plan.queries)
-    yield from aggregate_in_order(batches, reach, aggregate, owned=owned)
+    # A session can begin any time before its end, so its events are not dropped.
+    is_session = any(query.window.session is not None for query in plan.queries)
+    size = sys.maxsize if is_session else CHUNK_EVENTS
+    yield from aggregate_in_order(batches, reach, aggregate, owned=owned, chunk_events=size)
     told.update(observer.counts)
 
 

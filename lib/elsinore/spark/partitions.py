@@ -120,11 +120,13 @@ def branches(workload: Workload) -> list[tuple[tuple[str, ...], list[BoundQuery]
     Returns:
         The keys and the queries of each branch.
     """
-    members: dict[tuple[tuple[str, ...], str], list[BoundQuery]] = {}
+    members: dict[tuple[tuple[str, ...], str, bool], list[BoundQuery]] = {}
     for query in lowered(workload).queries:
         keys = common_keys(query)
-        members.setdefault((keys, "" if keys else query.name), []).append(query)
-    return [(keys, queries) for (keys, _), queries in members.items()]
+        # Tasks hold all of their events for sessions, and only open windows for other queries.
+        has_sessions = query.window.session is not None
+        members.setdefault((keys, "" if keys else query.name, has_sessions), []).append(query)
+    return [(keys, queries) for (keys, *_), queries in members.items()]
 
 
 def common_keys(query: BoundQuery) -> tuple[str, ...]:
@@ -132,10 +134,12 @@ def common_keys(query: BoundQuery) -> tuple[str, ...]:
 
     A key that a position lacks cannot distribute events, because the events of this position are
     needed with every value of the key. Under `contiguous` the result is empty, because events of
-    all types matter.
+    all types matter. All events of a session have equal BY attributes, but other keys can differ.
     """
     if query.semantics is Semantics.CONTIGUOUS:
         return ()
+    if query.window.session is not None:
+        return tuple(sorted(query.window.session.keys))
     everywhere = {position.index for position in query.positions}
     shared = [key for key in query.keys if key.value is None and key.positions >= everywhere]
     attributes = {key.attribute for key in shared}

@@ -39,6 +39,17 @@ def greta_refusals(query: BoundQuery) -> tuple[str, ...]:
     return ()
 
 
+def pipeline_refusals(query: BoundQuery) -> tuple[str, ...]:
+    """Return why the pipeline cannot run a query; empty if it can."""
+    if query.window.session is not None:
+        return (NO_SESSIONS,)
+    return greta_refusals(query)
+
+
+#: Why the pipeline does not run a query with sessions.
+NO_SESSIONS = "a late event can change sessions of any later hour"
+
+
 def of_steps(
     refusals: Callable[[BoundQuery], tuple[str, ...]],
 ) -> Callable[[BoundQuery], tuple[str, ...]]:
@@ -146,10 +157,12 @@ def require(
 
 def _run_instead(query: BoundQuery, refusals: object) -> str:
     """Return a hint for a query that an executor cannot run."""
+    if refusals is pipeline_refusals and query.window.session is not None:
+        return "run it by elsinore run or elsinore.spark.run, or write SPAN ... PER ..."
     if not has_few_places(query):
         return Hint("repeat fewer events, or use ", Option("executor", "twostep"))
     if participation_refusals(query):
         return Hint("use ", Option("executor", "twostep"))
-    if refusals is greta_refusals:
+    if refusals in (greta_refusals, pipeline_refusals):
         return "add a condition to each part of the pattern that only its events meet"
     return Hint("use ", Option("executor", "twostep" if greta_refusals(query) else "greta"))
