@@ -54,6 +54,10 @@ QUERIES = {
         "RETURN COUNT(*) AS n, COUNT(EACH V) AS views PATTERN SEQ(View V+, Buy B) "
         "WHERE [user] SPAN 30 minutes PER 1 hour"
     ),
+    "SESSION": (
+        "RETURN COUNT(*) AS n, COUNT(EACH V) AS views PATTERN SEQ(View V+, Buy B) "
+        "SESSION 10 minutes UP TO 1 hour BY user"
+    ),
     "OFFSET": (
         "RETURN COUNT(*) AS n PATTERN SEQ(View V+, Buy B) "
         "WHERE [user] WITHIN 1 hour OFFSET 5 minutes"

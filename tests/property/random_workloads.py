@@ -283,6 +283,7 @@ _RETURNS = (
 #: What can be an expression over snapshots; half of the workloads ask for nothing else.
 _LINEAR = ("COUNT(*)", "COUNT(*)", "COUNT(K)", "SUM(K.x)", "AVG(K.x)", "COUNT(X)", "STDDEV(K.x)")
 _SPANS = (
+    *("SESSION 2 BY x", "SESSION 3 UP TO 8 BY x"),
     *("WITHIN 8", "WITHIN 20", "WITHIN 20 SLIDE 10", "WITHIN 12 SLIDE 4", "WITHIN 10 SLIDE 3"),
     *("WITHIN 30 SLIDE 1", "WITHIN 1000", "WITHIN 1000"),
 )

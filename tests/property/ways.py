@@ -28,6 +28,7 @@ from elsinore.executors.linear.sweep import aggregate_sweep
 from elsinore.executors.linear.sweep_sets import sweep_sets
 from elsinore.executors.output.finish import finish
 from elsinore.executors.output.partial_rows import PartialRows
+from elsinore.executors.output.session_bounds import bounded
 from elsinore.executors.plan import (
     REFUSALS,
     AloneUnit,
@@ -121,9 +122,10 @@ class Way:
         columns = EventColumns.of(events)
         for unit in ordered_units(self.plan.units, columns):
             if isinstance(unit, SweepUnit):
-                yield from aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
+                parts = aggregate_sweep(unit.swept, columns, owned=owned, **self.swept)
             else:
-                yield from unit.run(columns, Request(owned))
+                parts = unit.run(columns, Request(owned))
+            yield from bounded(parts, columns, owned)
 
     def shared(self) -> Counter[str]:
         """What its queries share, how many compare pairs, and how many return several things."""

@@ -93,7 +93,7 @@ def rows(page: dict[str, Any], query: str) -> list[dict[str, Any]]:
 
 def test_the_queries_of_the_page_are_those_of_the_files() -> None:
     queries = [block for block in page_blocks(PAGE) if block.language == "sase"]
-    assert len(queries) == 10
+    assert len(queries) == 11
     assert all(is_part_of_an_example(query, ".sase") for query in queries)
 
 
@@ -137,6 +137,26 @@ def test_the_first_to_the_last_event_within_twenty_minutes(page: dict[str, Any])
     revenue = sum(event.revenue for event in true.values())
     assert rows(page, "fast_orders") == [{"orders": len(true), "revenue": revenue}]
     assert len(true) < len(orders_after(steps, TWO_HOURS, SHOP))
+
+
+def test_orders_per_visit(page: dict[str, Any]) -> None:
+    visits: dict[str, list[list[Event]]] = defaultdict(list)
+    for event in SHOP:
+        own = visits[event.user]
+        if not own or event.time - own[-1][-1].time > timedelta(minutes=30):
+            own.append([])
+        own[-1].append(event)
+    true = []
+    for user, found in sorted(visits.items()):
+        for visit in found:
+            viewed = [event.time for event in visit if event.event == "View"]
+            orders = [e for e in visit if e.event == "Purchase" and viewed and viewed[0] < e.time]
+            if orders:
+                revenue = sum(order.revenue for order in orders)
+                true.append({"user_id": user, "orders": len(orders), "revenue": revenue})
+    assert {event.event for event in SHOP} == {"View", "Cart", "Purchase"}
+    assert rows(page, "visits") == true
+    assert len({row["user_id"] for row in true}) < len(true), "a user has two visits with an order"
 
 
 def test_at_least_two_views_and_a_purchase_within_two_hours(page: dict[str, Any]) -> None:

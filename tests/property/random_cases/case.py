@@ -42,6 +42,7 @@ from tests.property.random_cases.results import (
     draw_measures,
     draw_results,
 )
+from tests.property.random_cases.sessions import beside_session, with_session
 from tests.property.random_cases.shape import TYPES, Shape, draw_groups
 from tests.property.random_cases.signed import with_signed
 from tests.property.random_cases.spans import beside_span, with_offset, with_span
@@ -115,7 +116,8 @@ def random_case(name: str | int) -> RandomCase:
     aimed at nothing.
     """
     aim, _, _ = str(name).rpartition(":")
-    dice = Dice(str(name), beside_calendar(beside_span(aim)) or None)
+    beside = beside_session(beside_calendar(beside_span(aim)))
+    dice = Dice(str(name), beside or None)
     for left in reversed(range(10 * _TRIES)):
         case = _draw(dice, str(name), aim)
         if case is not None and (not aim or aim in case.constructs or left < 9 * _TRIES):
@@ -239,8 +241,13 @@ def _draw(dice: Dice, name: str, aim: str) -> RandomCase | None:
         semantics=semantics,
     )
     query = with_span(Dice(f"span of {name}, {print_pattern(query.pattern)}", aim), query)
-    query = with_offset(Dice(f"offset of {name}", aim), query)
-    query, moved = with_calendar(Dice(f"calendar of {name}", aim), query)
+    if query.span is None:
+        drawn = Dice(f"session of {name}, {print_pattern(query.pattern)}", aim)
+        query = with_session(drawn, query, shape)
+    moved = None
+    if query.session is None:
+        query = with_offset(Dice(f"offset of {name}", aim), query)
+        query, moved = with_calendar(Dice(f"calendar of {name}", aim), query)
     if moved is not None:
         schema = CALENDAR
     query = with_parameters(Dice(f"parameters of {name}", dice.aim), query)

@@ -32,7 +32,7 @@ from elsinore.reference.event import Event as Sample
 from tests.property.random_cases.calendars import OF_CALENDARS, calendars_in
 from tests.property.random_cases.conditions import has_function
 from tests.property.random_cases.dispersions import OF_DISPERSIONS, dispersions_of
-from tests.property.random_cases.parameters import OF_PARAMETERS, SPAN, WITHIN
+from tests.property.random_cases.parameters import GAP, OF_PARAMETERS, SPAN, WITHIN
 from tests.property.random_cases.repeated import OF_REPEATED, repeated_in
 from tests.property.random_cases.results import (
     EACH_CONTIGUOUS,
@@ -45,6 +45,7 @@ from tests.property.random_cases.results import (
     OF_RESULTS,
     OF_STEPS,
 )
+from tests.property.random_cases.sessions import OF_SESSIONS, PARAMETER, sessions_in
 from tests.property.random_cases.shape import CONTIGUOUS_KEYS, KEY_PER_ALIAS, TYPES
 from tests.property.random_cases.signed import SIGNED, sums_cancel
 from tests.property.random_cases.spans import OF_SPANS, OFFSET, spans_in
@@ -84,6 +85,7 @@ CONSTRUCTS = (
     *("aggregate of an expression", "GROUP-BY expression", "CASE"),
     *OF_PARAMETERS,
     *OF_SPANS,
+    *OF_SESSIONS,
     OFFSET,
     *OF_CALENDARS,
     *("tumbling", "sliding", "slide not dividing", "high overlap", "calendar time"),
@@ -123,7 +125,7 @@ def constructs_of(
     found |= {SIGNED} if sums_cancel(query, rows) else set()
     found |= _steps(query, found) if query.steps else _each(query, found)
     found |= _repeated(query, found)
-    found |= spans_in(query, found) | order_in(rows)
+    found |= spans_in(query, found) | sessions_in(query, found, rows) | order_in(rows)
     return frozenset(found | calendars_in(query, rows, found))
 
 
@@ -499,7 +501,7 @@ def _slots(expression: BoundExpression) -> Iterator[int]:
 
 def _window(query: BoundQuery) -> set[str]:
     within, slide = query.window.within, query.window.slide
-    if query.window.span is not None:
+    if query.window.span is not None or query.window.session is not None:
         return set()
     found = {"tumbling" if within == slide else "sliding"}
     if within % slide:
@@ -543,7 +545,7 @@ def _parameters(query: BoundQuery) -> set[str]:
     chosen = query.source.chosen
     found = {"parameter"} if chosen else set()
     found |= {"list of values"} if query.source.listed else set()
-    of_lengths = {WITHIN: "parameter in WITHIN", SPAN: "parameter in SPAN"}
+    of_lengths = {WITHIN: "parameter in WITHIN", SPAN: "parameter in SPAN", GAP: PARAMETER}
     return found | {of_lengths[one.parameter] for one in chosen if one.parameter in of_lengths}
 
 

@@ -15,6 +15,8 @@ OF_PARAMETERS = ("parameter", "parameter in WITHIN", "list of values")
 WITHIN = "w"
 #: The parameter of SPAN.
 SPAN = "d"
+#: The parameter of SESSION.
+GAP = "gap"
 
 
 def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
@@ -22,7 +24,7 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
 
     Most queries get no parameter.
     """
-    if not dice.chance(0.06, *OF_PARAMETERS, "parameter in SPAN"):
+    if not dice.chance(0.06, *OF_PARAMETERS, "parameter in SPAN", "parameter in SESSION"):
         return query
     declarations: list[syntax.Declaration] = []
     params: dict[str, Value | list[Value]] = {}
@@ -54,7 +56,13 @@ def with_parameters(dice: Dice, query: syntax.Query) -> syntax.Query:
         assert isinstance(length, syntax.Duration)
         named = declared(SPAN, syntax.Literal(length.amount, length.unit), "duration")
         span = replace(span, length=named)
-    drawn = replace(query, where=where, having=having, within=within, span=span)
+    session = query.session
+    if session is not None and dice.chance(0.5, "parameter in SESSION"):
+        gap = session.gap
+        assert isinstance(gap, syntax.Duration)
+        named = declared(GAP, syntax.Literal(gap.amount, gap.unit), "duration")
+        session = replace(session, gap=named)
+    drawn = replace(query, where=where, having=having, within=within, span=span, session=session)
     found = replace_parameters([drawn], declarations, given_in_mapping(params, str))
     assert not found.faults, found.faults
     last = found.queries[-1]  # of a list, the last value is the query's own

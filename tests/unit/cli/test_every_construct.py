@@ -119,7 +119,7 @@ def test_why_lists_the_trends_of_each_row(folder: Path, construct: str) -> None:
 
 
 #: Constructs whose queries count events once.
-EACH = ("EACH", "dispersion", "percentiles", "ANY", "SPAN", "parameters")
+EACH = ("EACH", "dispersion", "percentiles", "ANY", "SPAN", "SESSION", "parameters")
 
 
 def test_a_view_has_its_values(construct: str) -> None:

@@ -21,7 +21,7 @@ from elsinore.executors.input.columns import EventColumns, plain_values
 from elsinore.executors.input.kernels.entries import count_owners, group_events, is_sorted
 from elsinore.executors.input.key_codes import Columns, KeyCodes, join_keys, joined_texts
 from elsinore.executors.input.numbering import numbered
-from elsinore.executors.input.sessions import positions_of, times_of
+from elsinore.executors.input.sessions import order_of, positions_of
 from elsinore.query.bound import BoundQuery, KeyName
 from elsinore.sorting import ascending
 from elsinore.template.placement import Admission, Kind, Place, Placements

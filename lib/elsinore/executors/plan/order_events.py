@@ -33,14 +33,17 @@ def ordered_units(units: Sequence[Unit], columns: EventColumns) -> Sequence[Unit
     queries = [query for unit in units for query in unit.queries if query.order is not None]
     if not queries or not len(columns.events):
         return units
-    windows = {query.window for query in queries}
+    # The positions of sessions are ranks, in the order of events.
+    windows = {query.window for query in queries if query.window.session is None}
+    if not windows:
+        return units
     copies = 2 * (int(columns.ranks.max()) + 1)
     tick = _tick(windows, columns)
     _require_room(windows, columns, tick, copies)
     ordered = {window: OrderedWindow.of(window, tick, copies) for window in windows}
 
     def running(query: BoundQuery) -> BoundQuery:
-        return replace(query, window=ordered[query.window])
+        return replace(query, window=ordered.get(query.window, query.window))
 
     return [unit.running([*map(running, unit.queries)]) for unit in units]
 
