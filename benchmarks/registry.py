@@ -11,6 +11,7 @@ from benchmarks import (
     increasing,
     many_queries,
     order,
+    sessions,
     sharon,
     spans,
     two_cores,
@@ -71,5 +72,5 @@ BY_NAME: tuple[Benchmark, ...] = (
     *(LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees),
     *(quantifiers, counters, expressions, uniques.uniques, uniques.shared),
     *(spans.speed, spans.shared, spans.wide, spans.compared, spans.chained),
-    *(spans.suse, spans.memory),
+    *(spans.suse, spans.memory, sessions.sessions),
 )
