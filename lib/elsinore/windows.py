@@ -403,7 +403,7 @@ class OrderedWindow(Window):
         return -(-positions // self.tick) * self.copies
 
     @property
-    def axis(self) -> int | CalendarClock:
+    def axis(self) -> int | CalendarClock | Session:
         """See `Window.axis`."""
         return self.plain.axis
 
