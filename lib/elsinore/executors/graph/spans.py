@@ -90,7 +90,8 @@ def span_parts(
             return
         chosen = rows.keys[outgrown, :2]
         if not any(accumulators_of(query).weighed):
-            yield [_wide_counts(query, graphed(), owned, chosen)]
+            if graphed().graph.times.size:  # otherwise the types of the events form no trend
+                yield [_wide_counts(query, graphed(), owned, chosen)]
             return
     placed, graph, orders, _ = graphed()
     if compares(template, dict(orders)) and not any(accumulators_of(query).weighed):

@@ -191,6 +191,12 @@ def test_matrices_without_an_inverse_are_not_divided_by() -> None:
     assert total(f"{text} 3 PER 10", events)["[]"] == 3
 
 
+def test_many_events_without_the_last_type_have_no_trend() -> None:
+    """The number of sets of A has 80 bits, and no B ends a trend."""
+    events = EventTable.of(SCHEMA, [("A", n, {"k": 1, "v": 1}) for n in range(80)])
+    assert not total("PATTERN SEQ(A+, B) SPAN 100 PER 1000", events)
+
+
 @pytest.mark.parametrize("by", ["", " BY FIRST"])
 def test_queries_together_have_the_rows_of_each_alone(
     by: str, monkeypatch: pytest.MonkeyPatch
@@ -199,13 +205,15 @@ def test_queries_together_have_the_rows_of_each_alone(
     wide = 0
     for seed in range(20):
         dice = random.Random(seed)
-        events = draw_events(dice, dice.choice((0, 20, 120)), dice.choice(("ABC", "AAAAB")))
-        where = dice.choice(("", "WHERE [k] AND", "WHERE"))
+        events = draw_events(
+            dice, dice.choice((0, 20, 200, 200)), dice.choice(("ABC", "A" * 9 + "B"))
+        )
+        where = dice.choice(("", "", "WHERE [k] AND", "WHERE"))
         texts = []
         for number in range(5):
             condition = f"{where} A.v > {dice.randint(0, 2)}" if where else ""
             pattern = dice.choice(("A+", "SEQ(A+, B)", "SEQ(A+, B+, C)", "SEQ(A, B)"))
-            clause = f"SPAN {dice.choice((2, 9, 150))} PER {dice.choice((3, 50))}{by}"
+            clause = f"SPAN {dice.choice((2, 300, 300))} PER {dice.choice((3, 50))}{by}"
             text = f"PATTERN {pattern} {condition} {clause}"
             texts.append(f"QUERY q{number} RETURN COUNT(*) {text};")
         queries = bind_workload(parse_workload("\n".join(texts)), SCHEMA).queries
