@@ -221,7 +221,8 @@ def test_queries_together_have_the_rows_of_each_alone(
         with monkeypatch.context() as patched:
             patched.setattr(_SPAN_COUNTS, "_ROWS", dice.choice((1, 1 << 22)))
             parts = aggregate_span_set(found, events)
-        for query in queries:
+        assert len(found.queries) > 1
+        for query in found.queries:
             own = [p.take(np.flatnonzero(_names(p) == query.name)) for p in parts]
             alone = values_of(aggregate_query(query, events))
             assert values_of(own) == alone, (seed, query.name)
