@@ -32,6 +32,8 @@ _MONTHS, _CYCLE = 12, 4_800
 #: A part has at most this many positions more than its days have microseconds: a day is repeated if
 #: a country crosses the date line.
 _MORE = 40 * HOUR
+#: A zone that skipped a day has offsets that differ by this much.
+_SKIPPED = 12 * HOUR
 #: Number of consecutive parts whose starts are looked up although some of them have no event.
 _FEW = 10_000
 
@@ -75,6 +77,12 @@ class CalendarClock:
         If it exists twice, this is the earlier one.
         """
         return _start(self, number)
+
+    @property
+    def may_skip(self) -> bool:
+        """Return whether a part can be a day that a country skipped."""
+        spread = zones.zone_of(self.zone).spread
+        return self.part is Part.DAY and self.count == 1 and spread >= _SKIPPED
 
     def shown(self, number: int) -> int:
         """Return what the local clock should show when a part begins, in microseconds."""

@@ -170,8 +170,14 @@ class Window:
         return number * self.slide + self.offset + self.within
 
     def exists(self, number: int) -> bool:
-        """Return whether a window has a time; not if a country skipped all of its days."""
-        return self.clock is None or self.start(number) < self.end(number)
+        """Return whether no later window begins at the same time, because a day was skipped."""
+        return self.clock is None or self.start(number) < self.start(number + 1)
+
+    @property
+    def may_skip(self) -> bool:
+        """Return whether there are windows that do not exist and can have a time."""
+        clock = self.clock
+        return clock is not None and self.slide == clock.length < self.within and clock.may_skip
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:
         """Return `start` of each number, as int64[N]."""
@@ -411,6 +417,11 @@ class OrderedWindow(Window):
     def keeps_lengths(self) -> bool:
         """See `Window.keeps_lengths`."""
         return False
+
+    @property
+    def may_skip(self) -> bool:
+        """See `Window.may_skip`."""
+        return self.plain.may_skip
 
     def number_at(self, instant: int) -> int:
         """See `Window.number_at`."""

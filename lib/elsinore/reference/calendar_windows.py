@@ -42,7 +42,7 @@ class Windows(Protocol):
         """Return the numbers of the windows whose rows may depend on an event at a time."""
 
     def exists(self, number: int) -> bool:
-        """Return whether a window has a time: not if a country skipped its days."""
+        """Return whether no later window begins at the same time, because a day was skipped."""
 
 
 class _Fixed:
@@ -101,8 +101,7 @@ class _Calendar:
         return Interval(start - self._window.back, end + self._window.ahead)
 
     def exists(self, number: int) -> bool:
-        start, end = self._borders(number)
-        return start < end
+        return self._borders(number)[0] < self._borders(number + 1)[0]
 
     def indices(self, instant: int) -> range:
         after = instant + self._window.back

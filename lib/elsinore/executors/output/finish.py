@@ -139,10 +139,18 @@ def _by_query(
         yield (
             workload.by_name[name],
             {
-                each: Ran(run, PartialRows.joined([_taken(*one) for one in places]))
+                each: Ran(run, _existing(run, [_taken(*one) for one in places]))
                 for each, (run, places) in found.items()
             },
         )
+
+
+def _existing(query: BoundQuery, parts: Sequence[PartialRows]) -> PartialRows:
+    """Return rows without windows that do not exist, see `Window.exists`."""
+    rows, window = PartialRows.joined(parts), query.window
+    if not window.may_skip:
+        return rows
+    return rows.take(np.flatnonzero(window.starts(rows.window) < window.starts(rows.window + 1)))
 
 
 def _taken(part: PartialRows, rows: np.ndarray) -> PartialRows:
