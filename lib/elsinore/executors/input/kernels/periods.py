@@ -14,8 +14,9 @@ class PeriodTable(NamedTuple):
 
     Attributes:
         length: the length of a period; the periods begin at its multiples.
-        starts: int64[B], the times at which periods of a calendar with an event begin, ascending,
-            and the end of each; empty for periods of one length.
+        starts: int64[B], the times at which periods of a calendar begin, ascending: of at least
+            the periods with an event, and of the next one after each. Empty for periods of one
+            length.
         numbers: int64[B], the numbers of these periods.
     """
 
