@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from benchmarks import (
     auto,
+    calendar,
     hamlet,
     increasing,
     many_queries,
@@ -72,5 +73,5 @@ BY_NAME: tuple[Benchmark, ...] = (
     *(LARGEST, sharon.QUICK_CHOICE, order.pairs_or_trees),
     *(quantifiers, counters, expressions, uniques.uniques, uniques.shared),
     *(spans.speed, spans.shared, spans.wide, spans.compared, spans.chained),
-    *(spans.suse, spans.memory, sessions.sessions),
+    *(spans.suse, spans.memory, sessions.sessions, calendar.windows),
 )
