@@ -146,7 +146,7 @@ def _wide_counts(
     owners = np.zeros((found.shape[0], 1), np.int64)
     totals = make_rows(found.shape[0], 1, 0, 0, 1)
     rows = WindowRows(np.concatenate([found, owners], axis=1), *totals)
-    return replace(rows, counts=counts)
+    return replace(rows, counts=counts).with_trend()
 
 
 def _is_among(keys: np.ndarray, chosen: np.ndarray) -> np.ndarray:
