@@ -54,7 +54,7 @@ def find_sessions(query: BoundQuery, events: Sequence[Event]) -> list[FoundSessi
             if number + 1 < len(parts):
                 end = min(end, parts[number + 1][0].time)
             between = [event for event in others if first <= event.time <= part[-1].time]
-            relevant = sorted([*part, *between], key=lambda event: event.time)
+            relevant = sorted([*part, *between], key=lambda event: event.order)
             found.append(FoundSession(owner, Interval(first, end), relevant))
     return sorted(found, key=lambda one: one.bounds.start)
 
