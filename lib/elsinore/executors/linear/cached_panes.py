@@ -41,6 +41,10 @@ from elsinore.template.template import Template, leading_to, reachable
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
+#: Maximum number of rows of a pane's map. Each row is compiled like a query, with all of its states:
+#: 400 rows take about a second, and quantifiers can ask for a million.
+MOST_ROWS = 400
+
 #: A row of a pane's map: number of the opening, and the state at which trends end.
 _Place = tuple[int, int]
 
@@ -60,6 +64,8 @@ def cache_refusals(query: BoundQuery) -> tuple[str, ...]:
     template = sweep_template(query)
     if isinstance(template, str):
         return (template,)
+    if len(_map_of(query, template)[-1]) > MOST_ROWS:
+        return ("its panes have too many pairs of states",)
     every = frozenset(range(len(query.keys)))
     if any(template.states[state].keys != every for state in template.trend_states):
         return ("some of its events lack a key: their groups depend on the whole window",)
@@ -160,6 +166,21 @@ class CachedPanes:
             yield number, PartialRows.joined(found[number])
 
 
+def _map_of(
+    query: BoundQuery, template: Template
+) -> tuple[tuple[frozenset[int], ...], dict[int, int], tuple[_Place, ...]]:
+    """Return `openings`, `after` and `places` of the `_Member` of a query."""
+    follow = Member(query, template).after
+    openings = {frozenset(s for s in template.starts if s in follow): 0}
+    after = {state: openings.setdefault(follow[state], len(openings)) for state in follow}
+    places = [
+        (opening, state)
+        for states, opening in openings.items()
+        for state in sorted(reachable(states, follow.__getitem__))
+    ]
+    return tuple(openings), after, tuple(places)
+
+
 @dataclass(frozen=True, eq=False)
 class _Member:
     """One query of `CachedPanes`."""
@@ -178,16 +199,9 @@ class _Member:
         """Return the member for a query; `block` is the length that its panes must divide."""
         template = sweep_template(query)
         assert isinstance(template, Template), template
-        follow = Member(query, template).after
-        openings = {frozenset(s for s in template.starts if s in follow): 0}
-        after = {state: openings.setdefault(follow[state], len(openings)) for state in follow}
-        places = [
-            (opening, state)
-            for states, opening in openings.items()
-            for state in sorted(reachable(states, follow.__getitem__))
-        ]
+        openings, after, places = _map_of(query, template)
         pane = gcd(query.window.within, query.window.slide, block)
-        return cls(number, query, template, pane, tuple(openings), after, tuple(places))
+        return cls(number, query, template, pane, openings, after, places)
 
     @cached_property
     def rows(self) -> tuple[tuple[BoundQuery, Template], ...]:

@@ -107,7 +107,10 @@ def test_values_of_whole_windows_say_so(returned: str, why: str | None) -> None:
         ("PATTERN SEQ(A, NOT C, B) WITHIN 9", "NOT depends on events in between"),
         ("PATTERN B+ WHERE B.y < NEXT(B).y WITHIN 9", "an edge predicate looks at pairs of events"),
         ("PATTERN SEQ(A, C) GROUP-BY A.k WITHIN 9", "some of its events lack a key"),
-        ("PATTERN B+ WITHIN 9 SLIDE 3 OFFSET 1", "windows with OFFSET do not consist of whole"),
+        (
+            "PATTERN B+ WITHIN 9 SLIDE 3 OFFSET 1",
+            "windows with OFFSET, windows of a calendar, and sessions",
+        ),
         ("PATTERN SEQ(A, B+) WHERE [k] WITHIN 9 SLIDE 4", ""),
     ],
 )
@@ -115,3 +118,12 @@ def test_a_query_whose_panes_cannot_be_cached_says_why(clauses: str, why: str) -
     (query,) = workload(f"COUNT(*) {clauses}").queries
     refusals = cache_refusals(query)
     assert [text[: len(why)] for text in refusals] == ([why] if why else [])
+
+
+def test_queries_with_many_states_have_no_cached_panes() -> None:
+    """The rows of a pane's map are pairs of states, and each is compiled with all states."""
+    pattern = "SEQ(SEQ(A a, A b{0,4}){0,2}, B c{2,}){2,}"
+    [query] = read_workload(f"QUERY q RETURN COUNT(*) PATTERN {pattern} WITHIN 8;", SCHEMA).queries
+    assert cache_refusals(query) == ("its panes have too many pairs of states",)
+    [query] = read_workload("QUERY q RETURN COUNT(*) PATTERN A{24,} WITHIN 8;", SCHEMA).queries
+    assert not cache_refusals(query)
