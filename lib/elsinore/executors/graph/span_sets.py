@@ -24,6 +24,7 @@ from elsinore.query.bound import BoundQuery
 from elsinore.query.syntax import Conjunction
 from elsinore.template.build import build_templates
 from elsinore.template.placement import Placements, partition_signature, placements_of
+from elsinore.template.support import greta_refusals
 from elsinore.template.template import Template
 from elsinore.timeline import Interval
 
@@ -66,6 +67,8 @@ def _counted_template(query: BoundQuery) -> Template | None:
         return None
     attributes = [key.attribute for key in query.keys]
     if len(set(attributes)) < len(attributes) or not _only_counts(query):
+        return None
+    if greta_refusals(query):
         return None
     templates = build_templates(query)
     if len(templates) != 1 or not is_linear(templates[0]):

@@ -290,3 +290,11 @@ def test_queries_are_alike_by_meaning_not_by_text() -> None:
     )
     names = [[query.name for query in each.queries] for each in alike(workload.queries)]
     assert names == [["a", "b"], ["c"], ["d"]]
+
+
+def test_twostep_runs_a_span_that_no_template_matches() -> None:
+    """Its template cannot tell in how many ways a trend matches."""
+    parts = ", ".join(f"(A a{n} OR B b{n})?" for n in range(40))
+    text = f"QUERY q RETURN COUNT(*) PATTERN SEQ({parts}) SPAN 5 PER 9;"
+    plan = compile_plan(read_workload(text, SCHEMA))
+    assert [choice.executor for choice in plan.choices] == ["twostep"]
