@@ -41,7 +41,7 @@ from elsinore.template.template import Template, leading_to, reachable
 from elsinore.timeline import Interval
 from elsinore.windows import Window
 
-#: Maximum number of rows of a pane's map. Each row is compiled like a query, with all of its states:
+#: Maximum number of rows of a pane's map. Each is compiled like a query, with all of its states:
 #: 400 rows take about a second, and quantifiers can ask for a million.
 MOST_ROWS = 400
 
