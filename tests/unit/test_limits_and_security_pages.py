@@ -28,7 +28,7 @@ from elsinore.files import (
 )
 from elsinore.files.read_lines import DEFAULT_LIMITS
 from elsinore.ingest import collect
-from elsinore.query import expression_sizes, functions, parse, resolve
+from elsinore.query import bind_steps, expression_sizes, functions, parse, resolve
 from elsinore.results import wide
 from elsinore.template import build, subsets
 
@@ -49,6 +49,7 @@ CODE = [
     ("name", (parse.MAX_NAME, parse.MAX_STRING)),
     ("pattern", (resolve.MAX_PARTS,)),
     ("[quantifier]", (resolve.MAX_COPIES,)),
+    ("[steps]", (bind_steps.MOST_STEPS,)),
     ("copies of events", (build.MOST_PLACES,)),
     ("[ambiguous", (subsets.MAX_ARROWS, subsets.MAX_STATES, subsets.MAX_UNCERTAIN)),
     ("LIKE", (functions.MAX_PATTERN,)),

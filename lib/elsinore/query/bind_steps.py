@@ -34,6 +34,11 @@ class Steps(NamedTuple):
     outputs: tuple[BoundOutput, ...] = ()
 
 
+#: Maximum number of steps of a query. Each is compiled like a query of its own, so the time grows
+#: quickly: 150 steps of one type took minutes.
+MOST_STEPS = 50
+
+
 def bind_steps(
     scope: Scope, query: syntax.Query, written: syntax.Pattern, keys: Sequence[Key]
 ) -> Steps:
@@ -58,6 +63,9 @@ def bind_steps(
         prefixes = [syntax.Sequence(tuple(parts[: end + 1]), written.at)
                     for end, part in enumerate(parts)
                     if not isinstance(part, syntax.Negation)]  # fmt: skip
+        if len(prefixes) > MOST_STEPS:
+            message = f"{len(prefixes)} steps, at most {MOST_STEPS} are supported"
+            scope.refuse(message, written.at, "leave out steps, or write several queries")
         first = prefixes[0].parts[-1]
         if syntax.can_be_empty(first):
             hint = "begin with a part that must occur"

@@ -124,3 +124,10 @@ def test_parts_as_written_are_a_part_of_the_fingerprint() -> None:
     ]
     assert [len(query.steps) for query in queries] == [3, 2, 2]
     assert len({query.fingerprint for query in queries}) == 3
+
+
+def test_a_funnel_has_a_maximum_number_of_steps() -> None:
+    schema = stream_schema({"A": {}})
+    parts = ", ".join(f"A a{n}" for n in range(51))
+    with pytest.raises(QueryError, match=r"51 steps, at most 50 are supported \(leave out steps"):
+        read_workload(f"QUERY q RETURN STEPS PATTERN SEQ({parts}) WITHIN 9;", schema)
