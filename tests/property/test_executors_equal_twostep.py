@@ -15,7 +15,7 @@ from tests.property.random_cases import random_case
 
 pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 
-PAIRS = draws(580, 2_800)
+PAIRS = draws(800, 3_800)
 #: How many of them `make check` compares.
 FEW = 30
 #: How many of the pairs must hold each construct and have a result.

@@ -40,8 +40,7 @@ from elsinore.executors.plan import (
     plan_for,
 )
 from elsinore.executors.plan.alike import answered_by
-from elsinore.executors.plan.order_events import ordered_units
-from elsinore.executors.plan.runtime_plan import measure_units
+from elsinore.executors.plan.runtime_plan import measure_units, ordered_units
 from elsinore.executors.plan.units import (
     OrderedUnit,
     ParticipationUnit,

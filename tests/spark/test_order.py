@@ -113,5 +113,5 @@ def test_events_with_equal_times_are_in_order(
     checked = Lake.open(settings).rows(VALIDATIONS).to_pylist()
     assert checked
     assert not [row for row in checked if row["mismatch"]]
-    assert run_command(["why", "bought", "--window", "2013-01-01T09:00"]) == 0
+    assert run_command(["why", "bought", "{}", "2013-01-01T09:00"]) == 0
     assert "event_order=" in capsys.readouterr().out

@@ -125,7 +125,9 @@ def test_positions_keep_order_windows_and_lengths(
 def test_panes_of_a_calendar_are_not_cached() -> None:
     for clause in ("WITHIN 1 week", "WITHIN 1 month", "WITHIN 1 day IN 'Europe/Berlin'"):
         [reason] = cache_refusals(bound_query(f"RETURN COUNT(*) PATTERN A+ {clause}", SCHEMA))
-        assert reason == "windows with OFFSET, and windows of a calendar, are computed whole"
+        assert (
+            reason == "windows with OFFSET, windows of a calendar, and sessions are computed whole"
+        )
     assert not cache_refusals(bound_query("RETURN COUNT(*) PATTERN A+ WITHIN 1 day", SCHEMA))
 
 

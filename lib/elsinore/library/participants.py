@@ -148,11 +148,13 @@ def _found(
             for (group, each), rows in listed.items():
                 if wanted(tuple(json.loads(group))):
                     found[each] += rows.tolist()
-    times = events.table[TIME_COLUMN].to_numpy()
+    times = [events.table[TIME_COLUMN].to_numpy()]
+    if query.order is not None:
+        times.insert(0, events.table[query.order].to_numpy())
     sorted_rows = {}
     for each, listed_rows in found.items():
         every = np.unique(np.array(listed_rows, np.int64))
-        sorted_rows[each] = every[np.argsort(times[every], kind="stable")]
+        sorted_rows[each] = every[np.lexsort([of[every] for of in times])]
     return sorted_rows, reason
 
 

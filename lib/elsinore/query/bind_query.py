@@ -366,7 +366,7 @@ def _check_session_keys(scope: Scope, by: tuple[syntax.Reference, ...]) -> None:
 def _shared_attributes(scope: Scope) -> str | None:
     """Return a hint that names attributes which all events of the pattern have."""
     types = [{each.name for each in scope.schema.by_name[p.type].attributes}
-             for p in scope.positions]  # fmt: skip
+             for p in scope.positions if p.type in scope.schema.by_name]  # fmt: skip
     shared = sorted(set.intersection(*types)) if types else []
     return f"as in BY {shared[0]}" if shared else None
 

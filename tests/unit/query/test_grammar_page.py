@@ -38,8 +38,7 @@ _TERMINALS = {
 _NEGATIVE = re.compile(r"\b(?:WITHIN|SLIDE)(?:\s|--[^\n]*\n)*-", re.IGNORECASE)
 #: Whitespace that the parser accepts only where a statement is blank.
 _ODD_SPACE = re.compile(r"[^\S \t\r\n\f]")
-#: A keyword without a blank after it: the lexer of the page takes it for a keyword, the parser's for
-#: a name.
+#: A keyword without a blank after it: a keyword for the lexer of the page, a name for the parser's.
 _GLUED = re.compile(r"(?i)\bRETURN\w")
 _REPEATED = re.compile(r"\{ ([^{}]*) \}")
 

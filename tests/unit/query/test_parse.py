@@ -91,7 +91,10 @@ Q = f"QUERY q {BODY}"
             "1:33: EVERY is not supported (leave it out: every match counts)",
         ),
         # misspelt
-        (f"QUERRY q {BODY} A", "1:1: found 'QUERRY'; expected PARAM, QUERY or SET (did you mean QUERY?"),
+        (
+            f"QUERRY q {BODY} A",
+            "1:1: found 'QUERRY'; expected PARAM, QUERY or SET (did you mean Q",
+        ),
         ("QUERY q RETRN COUNT(*)", "1:9: found 'RETRN'; expected RETURN (did you mean RE"),
         (
             "QUERY q RETURN COUNT(*) PATERN",

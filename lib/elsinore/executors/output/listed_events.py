@@ -10,6 +10,7 @@ import numpy as np
 from elsinore.catalog.stream import AttributeType
 from elsinore.events import EventTable
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.order_events import in_order
 from elsinore.executors.output.participation import Pass, Sought
 from elsinore.query.bound import AggregateFunction, BoundAggregate, BoundQuery
 from elsinore.query.expressions import TIME
@@ -48,7 +49,9 @@ def list_events(
     asked = replace(
         query, part=Part(PartKind.EACH), aggregates=tuple(map(_times_at, places)), outputs=()
     )
-    sought = Sought([asked], EventColumns.of(events))
+    columns = EventColumns.of(events)
+    [asked] = in_order([asked], columns)
+    sought = Sought([asked], columns)
     listing = [each.of.positions for each in sought.accumulators]
     owned = None
     if query.window.session is None:

@@ -16,6 +16,7 @@ from elsinore.executors.aggregates import needs_pairs_of_events
 from elsinore.executors.graph.aggregate_ordered import ordered_sets
 from elsinore.executors.graph.span_sets import span_sets
 from elsinore.executors.input.columns import EventColumns
+from elsinore.executors.input.order_events import in_order
 from elsinore.executors.linear.cached_panes import cache_refusals
 from elsinore.executors.linear.longest import needs_only_times
 from elsinore.executors.linear.sweep_sets import sweep_sets
@@ -27,7 +28,6 @@ from elsinore.executors.plan.alike import (
     alike_in_measures,
     alike_in_participation,
 )
-from elsinore.executors.plan.order_events import ordered_units
 from elsinore.executors.plan.participation_sets import participation_sets
 from elsinore.executors.plan.units import (
     EVERYTHING,
@@ -53,6 +53,15 @@ from elsinore.wording import some_of
 
 #: Hint for runs that take too much memory.
 _LESS = "write a shorter WITHIN or a larger SLIDE, or run parts of the events separately"
+
+
+def ordered_units(units: Sequence[Unit], columns: EventColumns) -> list[Unit]:
+    """Return the units that run for some units on these events; see `in_order`."""
+    queries = [query for unit in units for query in unit.queries]
+    found = iter(running := in_order(queries, columns))
+    if running is queries:
+        return list(units)
+    return [unit.running([next(found) for _ in unit.queries]) for unit in units]
 
 
 @dataclass(frozen=True, eq=False)

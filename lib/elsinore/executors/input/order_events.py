@@ -1,4 +1,4 @@
-"""Run units on events that a field orders within equal times (`time.then` of a schema).
+"""Order the events of queries by a field within equal times (`time.then` of a schema).
 
 Kernels know one number per event, its position, and events at equal positions tie. So the positions
 of such events hold both the time and the rank within it (`windows.OrderedWindow`).
@@ -13,7 +13,6 @@ import numpy as np
 
 from elsinore.errors import DataError
 from elsinore.executors.input.columns import EventColumns
-from elsinore.executors.plan.units import Unit
 from elsinore.query.bound import BoundQuery
 from elsinore.timeline import DAY, HOUR, MILLISECOND, MINUTE, SECOND
 from elsinore.windows import OrderedWindow, Window
@@ -24,28 +23,25 @@ _TICKS = (DAY, HOUR, MINUTE, SECOND, MILLISECOND, 1)
 _MOST = 2**61
 
 
-def ordered_units(units: Sequence[Unit], columns: EventColumns) -> Sequence[Unit]:
-    """Return the units that run for some units on these events.
+def in_order(queries: Sequence[BoundQuery], columns: EventColumns) -> Sequence[BoundQuery]:
+    """Return the queries that run for some queries on these events.
 
     Raises:
         DataError: the positions of the events need more than 64 bits.
     """
-    queries = [query for unit in units for query in unit.queries if query.order is not None]
-    if not queries or not len(columns.events):
-        return units
     # The positions of sessions are ranks, in the order of events.
-    windows = {query.window for query in queries if query.window.session is None}
-    if not windows:
-        return units
+    windows = {
+        query.window
+        for query in queries
+        if query.order is not None and query.window.session is None
+    }
+    if not windows or not len(columns.events):
+        return queries
     copies = 2 * (int(columns.ranks.max()) + 1)
     tick = _tick(windows, columns)
     _require_room(windows, columns, tick, copies)
     ordered = {window: OrderedWindow.of(window, tick, copies) for window in windows}
-
-    def running(query: BoundQuery) -> BoundQuery:
-        return replace(query, window=ordered.get(query.window, query.window))
-
-    return [unit.running([*map(running, unit.queries)]) for unit in units]
+    return [replace(each, window=ordered.get(each.window, each.window)) for each in queries]
 
 
 def _tick(windows: Iterable[Window], columns: EventColumns) -> int:
