@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("compiled_by_set_up")
 
 PAIRS = draws(800, 3_800)
 #: How many of them `make check` compares.
-FEW = 30
+FEW = 40
 #: How many of the pairs must hold each construct and have a result.
 ENOUGH = draws(7, 25)
 

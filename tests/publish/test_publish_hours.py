@@ -107,7 +107,7 @@ def test_a_first_publication_compares_no_rows(
     monkeypatch.undo()
     ground.sql("UPDATE {} SET value = 0.5 WHERE window_end_hour = '2013-02-08T15'", RESULTS)
     done = published(ground, hours("15", "17"))
-    assert done.hours == ("2013-02-08T15",)
+    assert done.changed_hours == ("2013-02-08T15",)
     assert staged_rows(ground.results, RESULTS) == rows
 
 

@@ -123,7 +123,7 @@ def test_instants_beyond_all_years(tmp_path: Path) -> None:
         ("stops", pa.nulls(2), [None, None]),
         ("speed", pa.array([1, 2], pa.uint8()), [1.0, 2.0]),
         ("speed", pa.array([1.5], pa.float32()), [1.5]),
-        ("speed", pa.array([2.0**24 + 2], pa.float32()), [2.0**24 + 2]),
+        ("speed", pa.array([2.5], pa.float16()), [2.5]),
         ("stops", pa.array([2.0**24 - 1, None], pa.float32()), [2**24 - 1, None]),
         ("id", pa.array([2.0**11 - 1], pa.float16()), ["2047"]),
         ("speed", pa.array([Decimal("1.25")], pa.decimal128(10, 2)), [1.25]),
