@@ -31,7 +31,8 @@ def check_text(text: str, schema: StreamSchema) -> Counter[str]:
     except QueryError as error:
         faults = error.diagnostics
     else:
-        _check_bound(bound)
+        zones = parse_statements(text).zones
+        _check_bound(bound, zones[0].name if zones else None)
         counts["workloads bound"] += 1
         return counts
     assert faults
@@ -55,9 +56,10 @@ def _check_fault(fault: Diagnostic, text: str) -> None:
     assert len(str(fault)) < 1_000, f"too long: {fault}"
 
 
-def _check_bound(bound: Workload) -> None:
-    """The canonical texts, which fingerprints stand for and workers get, bind to the same."""
-    again = read_workload("".join(query.text for query in bound.queries), bound.schema)
+def _check_bound(bound: Workload, zone: str | None) -> None:
+    """The canonical texts, which fingerprints stand for, bind to the same in the default zone."""
+    texts = "".join(query.text for query in bound.queries)
+    again = read_workload(f"SET ZONE '{zone}'; {texts}" if zone else texts, bound.schema)
     for first, second in zip(bound.queries, again.queries, strict=True):
         assert first.text == second.text
         assert first.fingerprint == second.fingerprint
